@@ -1,7 +1,7 @@
-"""gunicorn's configuration: `gunicorn wsgi:app` in this folder picks it up, `./siar serve` names it.
+"""gunicorn's configuration: found by `gunicorn wsgi:app` in this folder, and named by `./siar serve`.
 
-The master fixes the time base, starts the clock channel and the recorder, and ends them; the worker does the rest.
-At SIGHUP the master reads this file anew: what has to outlive that is not kept here.
+The master fixes the time base, starts and ends the clock channel and the recorder; the worker does everything else.
+On SIGHUP the master executes this file again, so nothing here may have to survive that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from app.server.wsgi import descriptors, gunicorn_master, server_file, shared_co
 from app.store.archive import retention
 from app.tools.doctor import subject
 
-if TYPE_CHECKING:  # gunicorn ships no types: the names say what a hook is given.
+if TYPE_CHECKING:  # gunicorn ships no types; these names document the hooks' arguments.
     from gunicorn.arbiter import Arbiter
     from gunicorn.config import Config
     from gunicorn.workers.base import Worker
@@ -35,7 +35,7 @@ try:
 except SiarError as error:
     sys.exit(f"siar: {error}")
 
-# The application takes the prefix off, for a proxy that has done it as for one that has not: gunicorn fails at the former.
+# The application strips the prefix, whether or not a proxy has done so; gunicorn fails if a proxy has.
 os.environ["SIAR_PREFIX"] = _settings.prefix
 os.environ.pop("SCRIPT_NAME", None)
 
@@ -47,12 +47,12 @@ worker_class = {
     "gevent": "app.server.wsgi.gevent_worker.GeventWorker",
 }[_settings.green_threads]
 workers = _settings.workers
-"""They accept from one listening socket, which the master holds: what waits there when a worker is killed is taken by
-the others. With SO_REUSEPORT each would have a queue of its own, whose connections die with it."""
+"""Workers accept from one listening socket, which the master holds: connections in its backlog survive a killed worker.
+With SO_REUSEPORT, each worker would have a queue of its own, whose connections are lost with it."""
 worker_connections = _settings.connections_max + 1000
-"""Green threads: the subscriptions, and requests beside them."""
+"""Green threads: one per subscription, and some for other requests."""
 backlog = 4096
-"""A thousand phones that come back at once must not wait for a SYN to be repeated."""
+"""Large enough for a thousand phones that reconnect at once, which otherwise would have to retransmit their SYN."""
 keepalive = 75
 graceful_timeout = 10
 timeout = 60
@@ -64,9 +64,9 @@ accesslog = None
 control_socket_disable = True
 """No command socket in the user's home."""
 forwarded_allow_ips = ""
-"""What proxies say is weighed by the application (SIAR_TRUSTED_PROXIES), and believed of nobody else: not of loopback."""
+"""The application evaluates proxies' headers (SIAR_TRUSTED_PROXIES); gunicorn trusts nobody, not even loopback."""
 http_protocols = "h1"
-"""Connections are taken over; HTTP/2 ends at a proxy in front."""
+"""Connections are detached from gunicorn, which requires HTTP/1; HTTP/2 ends at a proxy in front."""
 proc_name = "siar"
 certfile = _settings.tls_cert or None
 keyfile = _settings.tls_key or None
@@ -75,7 +75,7 @@ _tls: SSLContext | None = None
 
 
 def ssl_context(config: Config, make: Callable[[], SSLContext]) -> SSLContext:
-    """One for all connections: gunicorn would read certificate and key anew for each."""
+    """Return one TLS context for all connections; gunicorn would read certificate and key again for each."""
     global _tls
     if _tls is None:
         _tls = make()
@@ -83,13 +83,13 @@ def ssl_context(config: Config, make: Callable[[], SSLContext]) -> SSLContext:
 
 
 _counters = (shared_counters.current() or shared_counters.make(workers)) if workers > 1 else None
-"""The shared counters of all workers, one object for the master's whole life, because counters must never go back."""
+"""Counters shared between workers. One object for the master's lifetime, so that counters never decrease."""
 
 _files = descriptors.raise_limit()
 
 
 def on_starting(server: Arbiter) -> None:
-    """Before the first worker: set the time base and start the child processes."""
+    """Before the first worker: fix the time base and start the child processes."""
     if server.cfg.workers > workers:
         sys.exit(f"siar: {gunicorn_master.workers_sentence(server.cfg.workers, workers)}")
     gunicorn_master.hold_number(server, _settings)
@@ -120,12 +120,12 @@ def _start_clock(server: Arbiter) -> None:
     try:
         process, port = supervisor.start_clock(_settings, port=wanted)
     except (SiarError, OSError) as error:
-        # Never a reason not to start: clients fall back to GET /api/clock.
+        # A missing clock channel must not prevent the start: clients fall back to GET /api/clock.
         server.log.warning("No clock channel (%s); clients read the time over HTTP.", error)
         os.environ["SIAR_CLOCK_PORT"] = "0"
         return
     os.environ["SIAR_CLOCK_PORT"] = str(port)
-    # On the port that pages have been told.
+    # A restarted clock process must listen on the same port, because pages know it.
     server.siar_supervisor.add(
         "clock channel", process, lambda: supervisor.start_clock(_settings, port=port)[0]
     )
@@ -142,14 +142,19 @@ def _start_recorder(server: Arbiter, folder: Path) -> None:
 
 
 def when_ready(server: Arbiter) -> None:
-    """Once it listens. A master that ends closes its listeners first, so none are left from then on."""
+    """Once it listens: watch the child processes.
+
+    A terminating master closes its listeners first, so none is restarted then.
+    """
     server.log.info(
         "Open files: %d; room for %d connections.", _files, descriptors.room_for(_settings.connections_max)
     )
     server.siar_supervisor.watch(lambda: not server.LISTENERS)
-    if _settings.operator_key:  # By `serve`: an experiment's own server is not to be found in its place.
-        _say_where()
-    # The server of a test or a demo leaves old runs alone.
+    if (
+        _settings.operator_key
+    ):  # Set by `serve` only: an experiment's own server must not be found in its place.
+        _write_server_file()
+    # A server of a test or a demo must not delete old runs.
     if _settings.retention_days and _settings.parent_pipe_fd is None:
         retention.every_day(
             lambda: supervisor.start_sweep(
@@ -158,16 +163,16 @@ def when_ready(server: Arbiter) -> None:
             warn=server.log.warning,
         )
     if _settings.self_check:
-        _look_at_itself()
+        _start_self_check()
 
 
 def on_reload(server: Arbiter) -> None:
-    """SIGHUP, before the next workers begin and the old ones end: like any that take another's place (`child_exit`)."""
+    """On SIGHUP, before new workers start: like any replaced worker (`child_exit`), they issue no first link."""
     os.environ["SIAR_FIRST_LINK"] = "0"
 
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
-    """Before a worker is forked, in the master: assign its slot of the shared counters."""
+    """Before a worker starts, in the master: give it a slot of the shared counters."""
     if _counters is not None:
         worker.siar_slot = _counters.free_slot(
             getattr(each, "siar_slot", 0) for each in list(server.WORKERS.values())
@@ -175,22 +180,25 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
-    """In the worker."""
+    """In the new worker: write to its own slot."""
     if _counters is not None:
         _counters.mine = worker.siar_slot
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:
-    """After a worker has ended: the one that takes its place cannot know whether the first link was used."""
+    """After a worker has ended: add its counts to the totals.
+
+    Its replacement cannot know whether the first link was used.
+    """
     os.environ["SIAR_FIRST_LINK"] = "0"
     if _counters is not None:
         _counters.end(worker.siar_slot, lambda counted: totals.counters_only(totals.total(counted)))
 
 
-def _say_where() -> None:
+def _write_server_file() -> None:
     here = subject.subject_of(_settings)
     trusted = _settings.tls_authority or _settings.tls_cert
-    with contextlib.suppress(OSError):  # `serve` has looked whether the folder can be written to.
+    with contextlib.suppress(OSError):  # `serve` has checked that the folder can be written to.
         server_file.write(
             _settings.runs_dir,
             server_file.ServerFile(
@@ -199,16 +207,16 @@ def _say_where() -> None:
         )
 
 
-def _look_at_itself() -> None:
-    # A process of its own: a thread here could hold a lock, such as one of OpenSSL's, in the moment a worker is forked,
-    # and that worker would wait for it for ever. It ends by itself; gunicorn reaps it.
+def _start_self_check() -> None:
+    # In a process of its own: a thread here could hold a lock, such as one of OpenSSL's, while a worker is forked, and
+    # that worker would wait for it forever. The process ends by itself, and gunicorn reaps it.
     supervisor.start_self_check()
 
 
 def on_exit(server: Arbiter) -> None:
-    """After the last worker."""
+    """After the last worker: remove the server file and end the child processes."""
     if _settings.operator_key:
         server_file.remove(_settings.runs_dir, pid=os.getpid())
-    supervising = getattr(server, "siar_supervisor", None)  # None yet where it could not start.
+    supervising = getattr(server, "siar_supervisor", None)  # Missing if the start failed before.
     if supervising is not None:
         supervising.close()

@@ -1,6 +1,7 @@
-"""What tests need from the machine. What is missing skips the test with a sentence, or fails it in CI.
+"""Components that tests need from the machine. A missing one skips the test with a sentence, or fails it in CI.
 
-Ask in the test or in a fixture, never at import, which every process pays for: `chromium = require_chromium()`.
+Call these in the test or in a fixture, never at import, which would cost every process: `chromium =
+require_chromium()`.
 """
 
 import importlib
@@ -13,23 +14,23 @@ import pytest
 from tests.tools import suite
 
 STRICT = suite.strict()
-"""Read once, at import, because the guard in conftest.py takes SIAR_* out of every test's environment."""
+"""Read at import, because the fixture in conftest.py removes SIAR_* from every test's environment."""
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def require_chromium() -> Path:
-    """Path of a Chromium that runs headless."""
+    """Return the path of a Chromium that runs headless."""
     return _first_of(CHROMIUM_NAMES, "Chromium (Debian: apt install chromium)")
 
 
 def require_node() -> Path:
-    """Path of Node.js."""
+    """Return the path of Node.js."""
     return _first_of(("node",), "Node.js 18 or newer (Debian, Ubuntu: apt install nodejs npm)")
 
 
 def require_node_modules() -> Path:
-    """Path of tests/js/node_modules (socket.io-client among them), installed if it is not there yet."""
+    """Return the path of tests/js/node_modules (with socket.io-client), installing it if necessary."""
     try:
         return suite.install_js_tools()
     except suite.ComponentMissing as missing:
@@ -37,12 +38,12 @@ def require_node_modules() -> Path:
 
 
 def require_tool(name: str, package: str) -> Path:
-    """Path of any other program, with the Debian package that brings it."""
+    """Return the path of any other program; `package`: the Debian package that has it."""
     return _first_of((name,), f"{name} (Debian, Ubuntu: apt install {package})")
 
 
 def require_library(name: str) -> Any:
-    """A module of a library that tests/requirements.txt has."""
+    """Return a module of a library from tests/requirements.txt."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -50,7 +51,7 @@ def require_library(name: str) -> Any:
 
 
 def without(what_to_do: str) -> NoReturn:
-    """End the test: it cannot run here."""
+    """End the test, because it cannot run here."""
     if STRICT:
         pytest.fail(f"SIAR_TEST_STRICT is set, and a component is missing: {what_to_do}", pytrace=False)
     pytest.skip(what_to_do)

@@ -1,4 +1,4 @@
-"""What a person at the terminal is told when a service starts: where phones go, and the operator, and the screen."""
+"""Terminal output of a starting service: the links for phones, the operator and the screen."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.subject import Subject
 
 TOKEN_CHARS_MIN = 12
-"""Shorter ones are taken, with a warning: a stranger on the LAN may try many."""
+"""Shorter tokens are accepted with a warning: a stranger on the LAN can try many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The addresses that are told."""
+    """The addresses printed at the start."""
 
     phones: tuple[str, ...]
-    """The likeliest first; where there is no LAN, this machine's own."""
+    """The likeliest address first; without a LAN, this machine's own."""
     operator: str
-    """Opens one session."""
+    """A one-time link: it opens one session."""
     screen: str
 
 
 def links(settings: Settings, subject: Subject) -> Links:
-    """Where everybody goes."""
+    """Return the links for phones, the operator and the screen."""
     local = subject.url(subject.local())
     phones = [subject.url(address) for address in subject.lan()] or [local]
-    # Over plain HTTP an operator signs in on this machine only, unless that was allowed.
+    # Over plain HTTP an operator may sign in on this machine only, unless the setting allows more.
     is_safe = subject.is_secure or settings.admin_over_http
     return Links(
         phones=tuple(f"{url}/" for url in phones),
@@ -45,7 +45,7 @@ def links(settings: Settings, subject: Subject) -> Links:
 
 
 def print_findings(findings: Sequence[Finding], words: Words) -> None:
-    """What is not as it should be, and how many things are."""
+    """Print every finding that is not OK, and the number of those that are."""
     for line in show.lines([each for each in findings if each.state is not FindingState.OK], words):
         print(line)
     good = sum(each.state is FindingState.OK for each in findings)
@@ -54,7 +54,7 @@ def print_findings(findings: Sequence[Finding], words: Words) -> None:
 
 
 def print_links(settings: Settings, subject: Subject, words: Words, *, files: Files | None, qr: bool) -> None:
-    """Everything that is needed to take part, the code last: it is what phones are held up to."""
+    """Print the links and remarks; the QR code comes last, because phones are held up to it."""
     found = links(settings, subject)
     here = subject.url(subject.local())
     rows = [("phones", url) for url in found.phones]

@@ -1,7 +1,7 @@
-"""Servers of arms that name a broker: one for each, beside the run's own, all on one clock.
+"""Servers for arms that name a broker: one per broker, in addition to the run's own, all on one clock.
 
-Only the server of the trial under way has clients; the others idle. A Redis gets a history of the run's own, which is
-deleted with the run's end, so that nothing of it is left where somebody else's notifications are.
+Only the server of the current trial has clients; the others idle. In Redis, each server uses a key prefix of this run.
+The history below that prefix is deleted at the end of the run, so that a shared Redis is left as it was.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ logger = logging.getLogger("siar.run")
 
 
 def clock_settings() -> dict[str, str]:
-    """What servers of one run have to be told, so that the clock of one is the clock of all."""
+    """Return the settings that give all servers of one run the same clock."""
     return {"SIAR_ANCHOR_US": str(clock.anchor_us()), "SIAR_TIMEBASE": clock.timebase()}
 
 
@@ -30,14 +30,14 @@ def clock_settings() -> dict[str, str]:
 def started(
     plan: Plan, *, runs_dir: Path, settings: Mapping[str, str], run_id: str
 ) -> Iterator[dict[str, Server]]:
-    """By broker, as the arms name them: a server that is ready. Raises `Unfit`."""
+    """Start one server per broker and yield them, keyed by the broker as the arms name it. Raises `Unfit`."""
     brokers = sorted({str(arm.factors["broker"]) for arm in plan.arms if "broker" in arm.factors})
     with contextlib.ExitStack() as stack:
         servers = {}
         for broker in brokers:
-            url = _of_the_run(broker, run_id)
+            url = _with_run_prefix(broker, run_id)
             if url != broker:
-                stack.callback(_forget, url, settings.get("SIAR_BROKER_CA", ""))
+                stack.callback(_delete_history, url, settings.get("SIAR_BROKER_CA", ""))
             own = {**settings, **clock_settings(), "SIAR_BROKER": url, "SIAR_WORKERS": "1"}
             servers[broker] = stack.enter_context(
                 server_process.start(runs_dir=runs_dir, settings=own)
@@ -45,14 +45,14 @@ def started(
         yield servers
 
 
-def _of_the_run(broker: str, run_id: str) -> str:
+def _with_run_prefix(broker: str, run_id: str) -> str:
     if parse_broker_url(broker).redis is None or "?" in broker:
         return broker
     return f"{broker}?prefix=siar-{run_id}"
 
 
-def _forget(url: str, ca_file: str) -> None:
-    # Only here: runs without Redis need not load its library.
+def _delete_history(url: str, ca_file: str) -> None:
+    # Imported here, because runs without Redis need not load its library.
     from app.server.broker.redis.link import RedisLink
 
     address = parse_broker_url(url).redis

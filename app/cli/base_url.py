@@ -1,4 +1,4 @@
-"""The address of a server, as a flag names it."""
+"""Check of a server's address that was given to a flag."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 
 def is_base_url(text: str) -> bool:
-    """Whether it is one, as in `http://127.0.0.1:8080` or `https://siar.example/`."""
+    """Return whether `text` is a base URL, such as `http://127.0.0.1:8080` or `https://siar.example/`."""
     try:
         parts = urlsplit(text)
-        # A port that is none is found out only by whoever asks for it.
+        # `urlsplit` parses the port lazily: reading it raises `ValueError` when it is invalid.
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False

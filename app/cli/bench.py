@@ -1,4 +1,4 @@
-"""`./siar bench`: what fan-out costs, against a plain loop of `send` in the same run."""
+"""`./siar bench`: measure the cost of fan-out against a plain loop of `send` in the same run."""
 
 from __future__ import annotations
 
@@ -20,38 +20,36 @@ from app.lab.report.atomic_files import write_atomically
 from app.server.fanout.batch_sender import Sender
 from app.settings import Settings
 from app.tools.bench import criteria, hold, plan, several, several_summary, summary
-from app.tools.bench.awake import kept_awake
 from app.tools.bench.criteria import Criterion
-from app.tools.bench.machine import Cores, choose_cores, raise_open_files
+from app.tools.bench.machine import Cores, choose_cores, kept_awake, raise_open_files
 from app.tools.bench.plan import BenchPlan
-from app.tools.bench.result import result_text
 from app.tools.bench.run import BenchRun, run
 from app.tools.bench.session import HOLD
 from app.tools.bench.several import SeveralPlan
 from app.tools.bench.several_show import places_sentence, print_several
-from app.tools.bench.show import cores_sentence, print_hold, print_result
+from app.tools.bench.show import cores_sentence, print_hold, print_result, result_text
 from app.tools.bench.summary import Growth, SummaryRow
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
 
-FILES_BESIDE = 1_000
-"""Descriptors that a server needs beside its subscribers, generously."""
+EXTRA_FILES = 1_000
+"""File descriptors that a server needs in addition to its subscribers' (a generous estimate)."""
 
 PIPED_COLUMNS = 132
 SUBSCRIBERS_MAX = Settings().connections_max
-"""What a server takes unless it is told otherwise, and the bench measures it as it is; less than the ports of the one
-address that a swarm comes from."""
+"""A server's default limit of connections, because the bench measures the default configuration. It is below the number
+of ports of the single address that a swarm connects from."""
 
 HOLD_CONNECTIONS_MAX = 60_000
-"""With `--hold` the server is told, and swarms come from several addresses."""
+"""With `--hold`, the server's limit is raised, and swarms connect from several addresses."""
 
 REPETITIONS_MAX = 1_000
 HOLD_S_MAX = 86_400
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bench`; none is needed."""
+    """Add the flags of `bench`; none is required."""
     parser.add_argument("--quick", action="store_true", help="one smaller repetition, in about a minute")
     parser.add_argument(
         "--repetitions", type=int, metavar="N", help="how often each is measured (default: 5)"
@@ -78,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Measure and show."""
+    """Run the bench and print its result."""
     if arguments.json is not None:
         check_json_path(arguments.json)
     with kept_awake() as is_awake:
@@ -97,13 +95,13 @@ def _measure(arguments: argparse.Namespace, *, is_awake: bool) -> int:
     wanted = _plan(arguments)
     _check_machine(wanted.connections_max())
     cores = choose_cores()
-    _say(
+    _print_status(
         f"{wanted.repetitions} x {', '.join(wanted.servers)} on {', '.join(wanted.transports)}: "
         f"about {_duration(wanted.expected_s())}. {cores_sentence(cores)}"
     )
     conditions = _conditions(is_awake=is_awake)
-    done = run(wanted, cores, _say)
-    _say(f"Took {_duration(done.duration_s)}.")
+    done = run(wanted, cores, _print_status)
+    _print_status(f"Took {_duration(done.duration_s)}.")
     return _report(done, cores, conditions, arguments.json)
 
 
@@ -115,15 +113,15 @@ def _hold(arguments: argparse.Namespace, *, is_awake: bool) -> int:
             "--servers and --only out. --subscribers and --hold-s say how many and how long."
         )
     files = raise_open_files()
-    # One at least, so that it is said in words when not even the server's own files fit.
-    connections = max(1, min(hold.CONNECTIONS, files - FILES_BESIDE))
+    # At least one, so that a limit below the server's own files is reported as a sentence by `_check_machine`.
+    connections = max(1, min(hold.CONNECTIONS, files - EXTRA_FILES))
     if arguments.subscribers is not None:
-        connections = _whole(arguments.subscribers, HOLD_CONNECTIONS_MAX)
-    seconds = hold.SECONDS if arguments.hold_s is None else _whole(str(arguments.hold_s), HOLD_S_MAX)
+        connections = _whole_number(arguments.subscribers, HOLD_CONNECTIONS_MAX)
+    seconds = hold.SECONDS if arguments.hold_s is None else _whole_number(str(arguments.hold_s), HOLD_S_MAX)
     hold.check_length(connections, seconds)
     _check_machine(connections)
     cores = choose_cores()
-    _say(
+    _print_status(
         f"Holding {connections:,} connections, half of them on each transport, for {seconds} s: about "
         f"{_duration(seconds + 10 + connections / 1000)} in all. {cores_sentence(cores)}"
     )
@@ -146,33 +144,33 @@ def _several(arguments: argparse.Namespace, *, is_awake: bool) -> int:
         )
     wanted = _several_plan(arguments)
     _check_machine(wanted.subscribers)
-    _say(
+    _print_status(
         f"{wanted.repetitions} x {', '.join(arm.name for arm in wanted.arms)} on {', '.join(wanted.transports)}: about "
         f"{_duration(wanted.expected_s())}. {places_sentence(wanted)}"
     )
     conditions = _conditions(is_awake=is_awake)
-    done = several.run_several(wanted, _say)
-    _say(f"Took {_duration(done.duration_s)}.")
+    done = several.run_several(wanted, _print_status)
+    _print_status(f"Took {_duration(done.duration_s)}.")
     found = several_summary.ratios(done.cells, wanted)
-    further = {
+    extra = {
         "ratios": [dataclasses.asdict(each) for each in found],
         "oversubscribed": {arm.name: several.is_oversubscribed(arm.processes) for arm in wanted.arms},
     }
     rows = summary.rows(done.cells, done.plan)
-    _write_json(done, rows, [], [], Cores(None, None), conditions, arguments.json, further)
+    _write_json(done, rows, [], [], Cores(None, None), conditions, arguments.json, extra)
     print_several(done, wanted, found, _console())
     return EXIT_OK if done.is_valid else EXIT_FAILURE
 
 
 def _several_plan(arguments: argparse.Namespace) -> SeveralPlan:
-    counts = tuple(_whole(each, several.PROCESSES_MAX) for each in _listed(arguments.processes))
+    counts = tuple(_whole_number(each, several.PROCESSES_MAX) for each in _listed(arguments.processes))
     if not counts:
         raise Malformed("--processes takes numbers of processes, as in 1,4.")
     wanted = SeveralPlan(processes=counts, transports=_named(arguments.transports, TRANSPORTS, "transport"))
     if arguments.quick:
         wanted = replace(wanted, repetitions=1, seconds=0.9, notifications=30)
     if arguments.repetitions is not None:
-        wanted = replace(wanted, repetitions=_whole(str(arguments.repetitions), REPETITIONS_MAX))
+        wanted = replace(wanted, repetitions=_whole_number(str(arguments.repetitions), REPETITIONS_MAX))
     if arguments.subscribers is not None:
         wanted = replace(wanted, subscribers=_subscribers(arguments.subscribers))
     return wanted
@@ -203,10 +201,10 @@ def _write_json(
     cores: Cores,
     conditions: Mapping[str, object],
     path: Path | None,
-    further: Mapping[str, object] | None = None,
+    extra: Mapping[str, object] | None = None,
 ) -> None:
     if path is not None:
-        text = result_text(done, rows, growths, found, cores=cores, conditions=conditions, further=further)
+        text = result_text(done, rows, growths, found, cores=cores, conditions=conditions, extra=extra)
         write_atomically(path, lambda file: file.write(text))
 
 
@@ -226,7 +224,7 @@ def _plan(arguments: argparse.Namespace) -> BenchPlan:
             idle_connections=min(wanted.idle_connections, at_most),
         )
     if arguments.repetitions is not None:
-        wanted = replace(wanted, repetitions=_whole(str(arguments.repetitions), REPETITIONS_MAX))
+        wanted = replace(wanted, repetitions=_whole_number(str(arguments.repetitions), REPETITIONS_MAX))
     return replace(
         wanted,
         transports=_named(arguments.transports, TRANSPORTS, "transport"),
@@ -254,8 +252,8 @@ def _named(
 
 
 def _subscribers(text: str) -> int:
-    """Of one level."""
-    count = _whole(text, HOLD_CONNECTIONS_MAX)
+    """Parse the number of subscribers of one level. Raises `Malformed`."""
+    count = _whole_number(text, HOLD_CONNECTIONS_MAX)
     if count > SUBSCRIBERS_MAX:
         raise Malformed(
             f"A server takes at most {SUBSCRIBERS_MAX:,} connections unless it is told otherwise, and {count:,} are more: "
@@ -264,20 +262,20 @@ def _subscribers(text: str) -> int:
     return count
 
 
-def _whole(text: str, most: int) -> int:
+def _whole_number(text: str, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
         raise Malformed(f'"{text}" is not a whole number from 1 to {most}.')
     return int(text)
 
 
 def _check_machine(connections: int) -> None:
-    """Before the run, not in its middle. Raises `Unfit`."""
+    """Check platform and file limit before the run starts. Raises `Unfit`."""
     if sys.platform != "linux":
         raise Unfit("The bench needs Linux: floor and swarm stand on epoll.")
     files = raise_open_files()
-    if connections + FILES_BESIDE > files:
+    if connections + EXTRA_FILES > files:
         raise Unfit(
-            f"{connections:,} subscribers need {connections + FILES_BESIDE:,} open files, and this user may have "
+            f"{connections:,} subscribers need {connections + EXTRA_FILES:,} open files, and this user may have "
             f"{files:,} (ulimit -Hn). Raise that limit, or name fewer with --subscribers."
         )
 
@@ -286,5 +284,5 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def _say(text: str) -> None:
+def _print_status(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

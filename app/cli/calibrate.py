@@ -1,4 +1,4 @@
-"""`./siar calibrate`: the instrument tried with delays, jitter, losses and wrong clocks that are known."""
+"""`./siar calibrate`: test the instrument with known delays, jitter, losses and wrong clocks."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from app.lab.measure import host
 from app.lab.report.atomic_files import write_atomically
 from app.tools.calibrate import checks, show
 from app.tools.calibrate.case import Case, cases
-from app.tools.calibrate.progress import Progress
+from app.tools.calibrate.result import Judgement, verdict
 from app.tools.calibrate.rig import Finished, set_up
-from app.tools.calibrate.verdict import Judgement, verdict
 
 EXIT_CODES = {Judgement.RIGHT: 0, Judgement.WRONG: 1, Judgement.WIDE: 3}
-"""3 is what an unfit machine gives everywhere: nothing was wrong, but what it says of itself is too wide to be of use."""
+"""3 is the general code of an unfit machine: nothing was wrong, but the instrument's own error bounds are too wide to
+be useful."""
 
 NOTIFICATIONS = 100
-"""Of each trial: two seconds, after which jitter (RFC 3550) has left its beginning at 0 behind."""
+"""Notifications per trial: two seconds, after which jitter (RFC 3550) has converged from its start value 0."""
 
 QUICK_NOTIFICATIONS = 50
 
@@ -32,7 +32,7 @@ PIPED_COLUMNS = 120
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `calibrate`; none is needed."""
+    """Add the flags of `calibrate`; none is required."""
     parser.add_argument("--quick", action="store_true", help="fewer and shorter cases: about 25 s")
     parser.add_argument(
         "--json",
@@ -44,7 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Try, compare and show; 1 when the instrument broke its word, 3 when it could not give a useful one."""
+    """Run all cases and print the comparison.
+
+    Returns 1 when an error exceeded its stated bound, and 3 when a bound was too wide to be useful.
+    """
     words = Words(terminal_language(os.environ, arguments.lang), "calibrate")
     on_stdout = str(arguments.json) == "-"
     if arguments.json is not None and not on_stdout:
@@ -72,7 +75,7 @@ def _run(wanted: list[Case], notifications: int, words: Words) -> list[Finished]
         measuring.sigterm_as_ctrl_c(),
         tempfile.TemporaryDirectory(prefix="siar-calibrate-") as folder,
         set_up(Path(folder), notifications=notifications) as rig,
-        Progress(sys.stderr, words, seconds=[rig.seconds(case) for case in wanted]) as progress,
+        show.Progress(sys.stderr, words, seconds=[rig.seconds(case) for case in wanted]) as progress,
     ):
         for case in wanted:
             progress.next(case)
@@ -81,7 +84,7 @@ def _run(wanted: list[Case], notifications: int, words: Words) -> list[Finished]
 
 
 def _lags(finished: list[Finished]) -> dict[str, float | None]:
-    """How late the clients' loop was, by trial: what bounds of delays and jitter are made of."""
+    """Return the lag of the clients' event loop (p99, ms) by trial; the bounds of delays and jitter use it."""
     return {
         f"{number} {each.case.transport} {each.case.code}": each.record.client_loop_lag_ms_p99
         for number, each in enumerate(finished)

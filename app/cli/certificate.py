@@ -1,4 +1,4 @@
-"""HTTPS for the commands that serve phones: the flags, and the files that they name or have made."""
+"""HTTPS for the commands that serve phones: the flags, and the certificate files that they name or create."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("https", "cert", "key")
 
 
 def add_arguments(parser: argparse.ArgumentParser, when: str = "") -> None:
-    """The flags; `when` says with which other one they go, where they do not always."""
+    """Add the flags; `when` is a prefix of their help that names the flag they depend on, if any."""
     parser.add_argument(
         "--https",
         choices=keep.WAYS,
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser, when: str = "") -> None:
 
 
 def with_certificate(settings: Settings, arguments: argparse.Namespace) -> tuple[Settings, keep.Files | None]:
-    """The settings with a certificate, where one is asked for. Raises `SettingError` and `Unfit`."""
+    """Return the settings with a certificate, if one is requested. Raises `SettingError` and `Unfit`."""
     certificate = arguments.cert or (Path(settings.tls_cert) if settings.tls_cert else None)
     key = arguments.key or (Path(settings.tls_key) if settings.tls_key else None)
     if (certificate is None) != (key is None):

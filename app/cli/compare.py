@@ -1,4 +1,4 @@
-"""`./siar compare RUN RUN [...]`: runs against the first one, settings before figures, and what got worse by name."""
+"""`./siar compare RUN RUN [...]`: compare runs with the first one: settings, figures, and named regressions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXIT_GATE = 99
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which runs, and what to do about what is found."""
+    """Add the runs to compare, and the flags for output and for the gate."""
     parser.add_argument(
         "runs", nargs="+", metavar="RUN", help="ids or folders; the first is what the others are set against"
     )
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """0 compared, 1 not comparable, 99 a regression where `--gate` asks for it."""
+    """Compare and print. Returns 0 if compared, 1 if not comparable, 99 for a regression with `--gate`."""
     if len(arguments.runs) < 2:
         raise Malformed("A comparison needs two runs or more, as in: siar compare RUN RUN.")
     if arguments.json is not None:

@@ -1,4 +1,4 @@
-"""`./siar demo`: the main job. SSE and Socket.IO with 1, 3 and 6 built-in clients, compared."""
+"""`./siar demo`: compare SSE and Socket.IO with 1, 3 and 6 built-in clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.store.plans import demo_plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `demo`; none is needed."""
+    """Add the flags of `demo`; none is required."""
     parser.add_argument("--quick", action="store_true", help="3 blocks instead of 8: no verdict, but in 25 s")
     parser.add_argument(
         "--arms",
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Measure and show."""
+    """Run the demo's plan and print its result."""
     arms = measuring.parse_arms(arguments.arms)
     plan = demo_plan(seed=measuring.seed_or_random(arguments.seed), quick=arguments.quick, arms=arms)
     return measuring.measure(measuring.instrumented(plan, arguments.instrument), json_path=arguments.json)

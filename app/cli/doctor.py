@@ -1,4 +1,4 @@
-"""`./siar doctor`: is this machine and network fit to serve phones and to measure; what to do if not."""
+"""`./siar doctor`: check whether machine and network are fit to serve phones and to measure, and suggest remedies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.cli.measuring import check_json_path
 from app.core.errors import Malformed
 from app.i18n import LANGUAGES, Words, terminal_language
 from app.lab.report.atomic_files import write_atomically
-from app.tools.doctor import examine, port, service, show, steady_clock
+from app.tools.doctor import examine, machine_checks, network_checks, service, show
 from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import Subject, subject_of
@@ -29,7 +29,7 @@ HEARTBEAT_SPARE_S = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which service, and how to say it; nothing is needed."""
+    """Add the flags that select the service and the output; none is required."""
     parser.add_argument("--host", help="address that would be listened on (default: 0.0.0.0, every network)")
     parser.add_argument("--port", type=int, help="TCP port (default: 8080)")
     parser.add_argument("--url", help="look through a proxy too, at the address that phones are given")
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Look and say; 3 when something cannot work like this."""
+    """Run the checks and print the findings. Returns 3 if something cannot work as it is."""
     words = Words(terminal_language(os.environ, arguments.lang))
     if arguments.url is not None and not is_base_url(arguments.url):
         raise Malformed(f'--url "{arguments.url}": name an address as in https://siar.example/.')
@@ -59,22 +59,25 @@ def execute(arguments: argparse.Namespace) -> int:
 def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: float) -> list[Finding]:
     since = clock.readings()
     if subject.port and service.runs_at(subject.url(subject.local())):
-        findings = [*examine.of_machine(subject, machine), *_of_running(subject, url, heartbeat_s)]
+        findings = [*examine.of_machine(subject, machine), *_check_running(subject, url, heartbeat_s)]
     else:
-        chosen, free = port.look(subject.host, subject.port)
+        chosen, free = network_checks.check_port(subject.host, subject.port)
         subject = replace(subject, port=chosen)
         findings = [free, *examine.of_machine(subject, machine)]
         if free.state is not FindingState.FAIL:
-            # Over plain HTTP: a certificate is looked at where one is in use.
+            # Over plain HTTP, because a certificate is only checked on a service that uses one.
             plain = replace(subject, is_secure=False)
             with service.started(plain) as trouble:
-                findings += [trouble] if trouble else _of_running(plain, url, service.HEARTBEAT_S)
-    _wait_until(since.monotonic_us + steady_clock.WINDOW_US_MIN)
+                findings += [trouble] if trouble else _check_running(plain, url, service.HEARTBEAT_S)
+    _wait_until(since.monotonic_us + machine_checks.WINDOW_US_MIN)
     return [*findings, examine.of_clock(since, machine)]
 
 
-def _of_running(subject: Subject, url: str | None, heartbeat_s: float) -> list[Finding]:
-    """At its own addresses, and through the proxy where one was named. `heartbeat_s`: how often an idle stream has one."""
+def _check_running(subject: Subject, url: str | None, heartbeat_s: float) -> list[Finding]:
+    """Check a running service at its own addresses and, if `url` is given, through the proxy.
+
+    `heartbeat_s`: interval of heartbeats on an idle stream.
+    """
     own = examine.of_running([subject.url(each) for each in [*subject.lan(), subject.local()]])
     if url is None:
         return own

@@ -1,4 +1,4 @@
-"""`./siar export RUN`: the run as a folder or zip to give away, with a manifest, and without what names anybody."""
+"""`./siar export RUN`: pack a run as a folder or zip with a manifest, without names or other personal data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.lab.report.exchange.exporter import export_folder, export_zip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run, in which form, and where to."""
+    """Add the run, the format and the destination."""
     parser.add_argument("run", metavar="RUN", help="id of a run (`siar runs`) or path of its folder")
     parser.add_argument("--format", choices=["zip", "folder"], default="zip", help="default: zip")
     parser.add_argument(
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Pack."""
+    """Export the run and print the path."""
     folder = measuring.find_run(arguments.run, settings_module.read(os.environ)).resolve()
     if arguments.format == "zip":
         made = export_zip(folder, arguments.output or Path(f"{folder.name}.zip"))

@@ -1,4 +1,4 @@
-"""The look at the machine before a service starts, as `serve` and `run --phones` take it."""
+"""Checks of the machine before `serve` and `run --phones` start a service."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from dataclasses import replace
 from app.core.errors import Unfit
 from app.i18n import Words
 from app.settings import Settings
-from app.tools.doctor import disk, examine, port
+from app.tools.doctor import examine, machine_checks, network_checks
 from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import subject_of
 
 
 def first_look(settings: Settings, words: Words, *, check: bool) -> tuple[Settings, list[Finding]]:
-    """The settings with a port that is free, and what was found. Raises `Unfit` with everything that stands in the way.
+    """Return the settings with a free port, and the findings.
 
-    `check`: all that can be told before it runs; without it the least, the port and whether runs can be written.
+    Raises `Unfit`, which lists everything that prevents a start.
+
+    `check`: run all checks that need no running service; otherwise only the port and whether runs can be written.
     """
-    chosen, free = port.look(settings.host, settings.port)
+    chosen, free = network_checks.check_port(settings.host, settings.port)
     settings = replace(settings, port=chosen)
     subject = subject_of(settings)
-    others = examine.of_machine(subject, Machine()) if check else [disk.look(subject.runs_dir)]
+    others = (
+        examine.of_machine(subject, Machine()) if check else [machine_checks.check_disk(subject.runs_dir)]
+    )
     findings = [free, *others]
     _end_if_unfit(findings, words)
     return settings, findings

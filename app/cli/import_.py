@@ -1,4 +1,4 @@
-"""`./siar import PATH`: a run that was exported elsewhere, checked and put beside the others."""
+"""`./siar import PATH`: check an exported run and add it to the local runs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from app.lab.report.exchange.importer import import_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which archive."""
+    """Add the archive's path."""
     parser.add_argument("path", type=Path, metavar="PATH", help="zip file or folder that `siar export` made")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Check, put in place, and say what to do with it."""
+    """Import the run and print which commands to use on it."""
     folder, has_manifest = import_run(arguments.path, settings_module.read(os.environ).runs_dir)
     print(f"Imported {folder.name}: {folder}.")
     if not has_manifest:

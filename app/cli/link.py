@@ -1,4 +1,4 @@
-"""`./siar link`: a new one-time link for the operator of the server that runs here."""
+"""`./siar link`: create a new one-time operator link on the server that runs here."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from app.server.wsgi import server_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No flags: `SIAR_RUNS_DIR` says which server is meant."""
+    """Add no flags: `SIAR_RUNS_DIR` selects the server."""
 
 
 def execute(_arguments: argparse.Namespace) -> int:
-    """Ask the server for a link and print it, alone on its line, so that a script can take it."""
+    """Request a link from the server and print it alone on its line, so that a script can read it."""
     runs_dir = settings_module.read(os.environ).runs_dir
     server = server_file.read(runs_dir)
     if server.authority:
-        os.environ["SSL_CERT_FILE"] = server.authority  # Whom to believe is in nobody's list of authorities.
+        os.environ["SSL_CERT_FILE"] = (
+            server.authority
+        )  # The server's own authority is not in the system's list.
     try:
         status, answer = api.ask("POST", f"{server.url}/api/links", token=server.token)
     except OSError as error:

@@ -39,11 +39,11 @@ from app.tools.load.show import print_load
 PIPED_COLUMNS = 120
 
 AGAIN_TAKES = ("gate", "json", "junit", "lang")
-"""What else may be said with `--again`: how to judge the run, and where to and how to show it."""
+"""Other flags that `--again` accepts: how to judge the run, and where and how to show it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `load`; none is needed."""
+    """Add the flags of `load`; none is required."""
     add = parser.add_argument
     add("--users", metavar="N,N", help=f"levels (default: {','.join(map(str, USERS))})")
     add(
@@ -96,15 +96,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run and show; the exit code."""
+    """Run the load test and print its result. Returns the exit code."""
     for flag, path in (("--json", arguments.json), ("--junit", arguments.junit)):
         if path is not None:
             check_json_path(path, flag)
     if arguments.again is not None:
-        return _again(arguments)
+        return _judge_again(arguments)
     order = order_of(arguments)
     if arguments.ca is not None:
-        _trust(arguments.ca, order.url)
+        _trust_ca(arguments.ca, order.url)
     settings = settings_module.read(os.environ)
     run = LoadRun(order, settings.runs_dir, naming.new_run_id(), for_stream(sys.stderr), given_settings())
     begun_us, failure = clock.monotonic_us(), None
@@ -127,8 +127,8 @@ def execute(arguments: argparse.Namespace) -> int:
     return EXIT_INTERRUPTED if stopped else result.exit_code
 
 
-def _trust(ca_file: Path, url: str | None) -> None:
-    """Have this process and all that it starts take a file's word for who answers. Raises `Malformed`."""
+def _trust_ca(ca_file: Path, url: str | None) -> None:
+    """Make this process and its children verify the server with the certificates of a file. Raises `Malformed`."""
     if url is None or urlsplit(url).scheme != "https":
         raise Malformed("--ca goes with --url https://...: nothing else shows a certificate.")
     if not ca_file.is_file():
@@ -136,12 +136,12 @@ def _trust(ca_file: Path, url: str | None) -> None:
     os.environ["SSL_CERT_FILE"] = str(ca_file.resolve())
 
 
-def _again(arguments: argparse.Namespace) -> int:
-    """A run that is there, judged once more; the exit code as then, or by the gates that are given now.
+def _judge_again(arguments: argparse.Namespace) -> int:
+    """Judge a stored run again, with its own gates or those given now. Returns the exit code.
 
-    Raises `Malformed` for flags of a new load: whoever gives them expects one.
+    Raises `Malformed` for flags of a new load test, because no load would be run.
     """
-    if others := _flags_beside_again(arguments):
+    if others := _flags_other_than_again(arguments):
         takes = listing([f"--{name}" for name in AGAIN_TAKES])
         raise Malformed(f"--again measures nothing and takes {takes} only; leave {listing(others)} out.")
     folder = find_run(arguments.again, settings_module.read(os.environ))
@@ -150,7 +150,7 @@ def _again(arguments: argparse.Namespace) -> int:
     return result.exit_code
 
 
-def _flags_beside_again(arguments: argparse.Namespace) -> list[str]:
+def _flags_other_than_again(arguments: argparse.Namespace) -> list[str]:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     usual = vars(parser.parse_args([]))
@@ -164,7 +164,7 @@ def _flags_beside_again(arguments: argparse.Namespace) -> list[str]:
 def _show(
     arguments: argparse.Namespace, folder: Path, gates: Sequence[Gate] | None, duration_s: float
 ) -> tuple[Analysis, LoadResult]:
-    """Write the files, print the result and where they are."""
+    """Write the result's files; print the result and their paths."""
     analysis = load(folder)
     result = load_result(analysis, folder, gates)
     language = terminal_language(os.environ, arguments.lang)

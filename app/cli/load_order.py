@@ -1,4 +1,4 @@
-"""What the flags of `./siar load` ask for."""
+"""Translation of the flags of `./siar load` into a load plan."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from app.tools.load.plan import (
 from app.tools.load.result import Kind
 
 USERS_PER_PROCESS = 2_000
-"""Of Locust: a burst to so many takes one process some 40 ms to read."""
+"""Users per process of Locust: one process needs about 40 ms to read a notification for so many."""
 
 GATES = ("delay_ms_p95<100", "lost==0", "errors==0")
 
 
 def order_of(arguments: argparse.Namespace) -> LoadOrder:
-    """What the flags ask for. Raises `Malformed`."""
+    """Return the load test that the flags describe. Raises `Malformed`."""
     kind = _kind(arguments)
     users = _users(arguments, kind)
     rate_hz = _rate_hz(arguments.rate, kind)
@@ -82,7 +82,7 @@ def _rate_hz(asked: float | None, kind: Kind) -> float:
         return AGREEMENT_RATE_HZ if kind is Kind.AGREEMENT else 1.0
     if not math.isfinite(
         asked
-    ):  # Times a duration that is no count of notifications; the plan judges numbers.
+    ):  # Multiplied by a duration, NaN and infinity give no count of notifications; the plan checks the range.
         raise Malformed(f"--rate {asked} is no number of notifications per second, as in 1 or 0.5.")
     return asked
 
@@ -123,7 +123,7 @@ def _kind(arguments: argparse.Namespace) -> Kind:
 def _users(arguments: argparse.Namespace, kind: Kind) -> tuple[int, ...]:
     if arguments.users is not None:
         users = parse_users(arguments.users)
-        if kind is Kind.SPIKE:  # goes up and comes down again
+        if kind is Kind.SPIKE:  # A spike goes up and down again, so levels may repeat and keep their order.
             return users
         once = tuple(dict.fromkeys(users))
         return tuple(sorted(once)) if kind in (Kind.STEPS, Kind.RAMP) else once
@@ -134,7 +134,7 @@ def _users(arguments: argparse.Namespace, kind: Kind) -> tuple[int, ...]:
 
 def _gates(arguments: argparse.Namespace, kind: Kind) -> tuple[Gate, ...]:
     if arguments.gate is None:
-        # An agreement has its own margin; a spike asks how high it goes, which is no failure.
+        # An agreement test has its own margin; a spike shows how high delays rise, which is no failure.
         return () if kind in (Kind.AGREEMENT, Kind.SPIKE) else tuple(map(parse_gate, GATES))
     return tuple(dict.fromkeys(map(parse_gate, arguments.gate)))
 

@@ -1,7 +1,7 @@
-"""The command line: names the commands, runs one, turns what went wrong into a sentence and an exit code.
+"""The command line: select a command, run it, translate errors into a sentence and an exit code.
 
-Exit codes: 0 ok, 1 failure, 2 usage, 3 environment unfit, 99 a gate was missed, 130 stopped by a signal, 141 the reader of
-the output has gone (cli/output.py).
+Exit codes: 0 success, 1 failure, 2 usage, 3 environment unfit, 99 a gate was missed, 130 stopped by a signal, 141 the
+reader of the output has closed it (cli/output.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ COMMANDS = {
     "calibrate": "try the instrument with known delays, jitter, losses and wrong clocks: about a minute (--quick: 25 s)",
     "test": "the test suite (--unit: the inner loop; --all adds the slow tests; --nightly)",
 }
-"""Each but `test`, which `./siar` runs itself, is a module of `app.cli`; imported only when asked for, so that `serve` stays small."""
+"""Each command is a module of `app.cli`, imported only when selected, so that `serve` stays small.
+
+`test` is the exception: the script `./siar` runs it itself.
+"""
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
@@ -51,27 +54,27 @@ _EXIT_CODES: tuple[tuple[type[SiarError], int], ...] = (
 
 
 class Command(Protocol):
-    """What a module of `app.cli` offers."""
+    """Interface of a module of `app.cli`."""
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Declare the flags."""
+        """Add the command's flags to the parser."""
 
     @staticmethod
     def execute(arguments: argparse.Namespace) -> int:
-        """Do it; answers the exit code."""
+        """Run the command. Returns the exit code."""
 
 
 def program() -> int:
-    """Run the command that was typed, with an output that may be lost; answers the exit code."""
+    """Run the command of `sys.argv` with guarded output. Returns the exit code."""
     return guarded(lambda: main(sys.argv[1:]))
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command that `arguments` name; answers the exit code."""
+    """Run the command that `arguments` select. Returns the exit code."""
     try:
         return _run(arguments)
-    except SystemExit as end:  # argparse has said why
+    except SystemExit as end:  # argparse has printed the reason
         return int(end.code or 0)
     except OutputLost:
         raise
@@ -84,14 +87,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    if arguments and arguments[0] == "test":  # which `./siar` starts itself: it is no part of the program
+    if (
+        arguments and arguments[0] == "test"
+    ):  # `./siar` starts the tests itself; they are not part of the program.
         raise Unfit("The test suite is run in a checkout, by ./siar test.")
     parsed = _parser(arguments).parse_args(arguments)
     return _module(parsed.command).execute(parsed)
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser; only the command that was named gets its flags, so that no other is imported."""
+    """Return the parser. Only the selected command gets its flags, so that no other module is imported."""
     parser = argparse.ArgumentParser(
         prog="siar",
         description="A push-notification service that measures itself: SSE or WebSocket, on your own machines.",
@@ -107,6 +112,6 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _module(name: str) -> Command:
-    # `import` is a word of Python's: no module may have it for a name.
+    # `import` is a keyword, so no module can be named that.
     module = {"import": "import_"}.get(name, name)
     return importlib.import_module(f"app.cli.{module}")  # type: ignore[return-value]

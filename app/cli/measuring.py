@@ -1,4 +1,4 @@
-"""What `demo` and `run` share: a server of its own, the plan, the figures, the files, the exit code."""
+"""Shared parts of the commands that measure: own server, plan, figures, files, exit code."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ OURS = frozenset(
         "FIRST_LINK",
     )
 )
-"""Settings that an experiment chooses for its server itself; the rest of `SIAR_*` is the user's."""
+"""Settings that an experiment sets for its own server; all other `SIAR_*` variables are passed on from the user."""
 
 PIPED_COLUMNS = 100
-"""Width of what goes into a file or a pipe: rich would take 80 there and break the tables' words."""
+"""Output width for a file or a pipe: rich would use 80 columns there and break words in tables."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of every command that measures."""
+    """Add the flags that every measuring command has."""
     parser.add_argument(
         "--seed", type=int, metavar="N", help="order of the trials (default: random, printed)"
     )
@@ -75,12 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def instrumented(plan: Plan, wanted: bool | None) -> Plan:  # noqa: FBT001 - a flag as argparse has it
-    """The plan with the flag's word on the instrument, where there is one."""
+    """Return the plan with the flag `--instrument` applied, if it was given."""
     return plan if wanted is None else replace(plan, instrument=wanted)
 
 
 def parse_arms(text: str) -> list[str]:
-    """`sse,socketio` as a list; the same one twice is an A/A run. Raises `Malformed`."""
+    """Parse a list such as `sse,socketio`; the same name twice makes an A/A run. Raises `Malformed`."""
     names = [each.strip() for each in text.split(",") if each.strip()]
     for name in names:
         if name not in TRANSPORTS:
@@ -91,15 +91,15 @@ def parse_arms(text: str) -> list[str]:
 
 
 def seed_or_random(seed: int | None) -> int:
-    """The seed that was asked for, or one that can be typed again."""
+    """Return the given seed, or a random one short enough to be typed again."""
     return secrets.randbelow(1_000_000) if seed is None else seed
 
 
 def measure(plan: Plan, *, json_path: Path | None) -> int:
-    """Run the plan on a server of its own, print and write the result; answers the exit code.
+    """Run the plan on a server of its own, print and write the result. Returns the exit code.
 
-    A failure in the middle of the run is said after what was measured before it. SIGTERM ends the run as Ctrl-C does.
-    Raises `SiarError` when there is no run.
+    A failure in mid-run is reported after the results measured before it. SIGTERM ends the run as Ctrl-C does.
+    Raises `SiarError` when there is no run to show.
     """
     if json_path is not None:
         check_json_path(json_path)
@@ -115,7 +115,7 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
             server_process.start(
                 runs_dir=settings.runs_dir,
                 settings={**common, **arm_servers.clock_settings()},
-                # Any free one, unless a proxy of the user's must know it beforehand.
+                # Any free port, unless the user sets one, for example because a proxy forwards to it.
                 port=settings.port if "SIAR_PORT" in os.environ else None,
             ) as serving,
             arm_servers.started(plan, runs_dir=settings.runs_dir, settings=common, run_id=run_id) as others,
@@ -143,7 +143,7 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
 
 
 def check_json_path(path: Path, flag: str = "--json") -> None:
-    """Before the run, not after it. `flag`: the one that named it. Raises `Malformed`."""
+    """Check before the run that the file can be written. `flag`: the flag that named it. Raises `Malformed`."""
     if not path.absolute().parent.is_dir():
         raise Malformed(f"{flag} {path}: there is no folder {path.absolute().parent}.")
     if path.is_dir():
@@ -153,13 +153,13 @@ def check_json_path(path: Path, flag: str = "--json") -> None:
 
 
 def load(folder: Path) -> Analysis:
-    """The analysis of a stored run. Raises `StoreError`."""
+    """Load a stored run and analyse it. Raises `StoreError`."""
     with Store.open(folder) as store:
         return analyse(store.load())
 
 
 def show(analysis: Analysis, folder: Path, *, json_path: Path | None) -> None:
-    """Write the report's files, print the result and where they are."""
+    """Write the report's files; print the result and their paths."""
     paths = write_all(analysis, folder)
     if json_path is not None:
         write_atomically(json_path, lambda file: file.write(result_text(analysis)))
@@ -174,18 +174,21 @@ def show(analysis: Analysis, folder: Path, *, json_path: Path | None) -> None:
 
 
 def exit_code(analysis: Analysis) -> int:
-    """0 when every trial ran to its end and every notification arrived; validity changes the verdict, not this."""
+    """Return 0 when every trial was completed and every notification arrived.
+
+    Findings about validity change the verdict, not the exit code.
+    """
     if not analysis.run.complete:
         stopped = analysis.run.conditions.get("stopped") == "on request"
         return EXIT_INTERRUPTED if stopped else EXIT_FAILURE
-    if analysis.phones:  # One that slept or left voids its trial, which is said and repeated.
+    if analysis.phones:  # A phone that slept or left makes its trial invalid, and the trial is repeated.
         return EXIT_OK if analysis.totals.lost == analysis.totals.lost_in_void else EXIT_FAILURE
     ran = all(trial.record.completed for trial in analysis.trials)
     return EXIT_OK if ran and analysis.totals.lost == 0 else EXIT_FAILURE
 
 
 def find_run(name: str, settings: Settings) -> Path:
-    """The folder of a run, by its id or its path. Raises `Unknown`."""
+    """Return the folder of a run, given its id or its path. Raises `Unknown`."""
     for folder in (settings.runs_dir / name, Path(name)):
         if folder.is_dir():
             return folder
@@ -195,7 +198,7 @@ def find_run(name: str, settings: Settings) -> Path:
 
 
 def given_settings() -> dict[str, str]:
-    """The user's own `SIAR_*`, for the server of an experiment and for the run's conditions."""
+    """Return the user's own `SIAR_*` variables, for the experiment's server and for the run's conditions."""
     return {
         name: text
         for name, text in os.environ.items()
@@ -205,7 +208,7 @@ def given_settings() -> dict[str, str]:
 
 @contextlib.contextmanager
 def sigterm_as_ctrl_c() -> Iterator[None]:
-    """SIGTERM raises `KeyboardInterrupt` in the main thread, once: a second one must not break the orderly end."""
+    """Raise `KeyboardInterrupt` in the main thread on the first SIGTERM; later ones must not interrupt the cleanup."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)

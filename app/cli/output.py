@@ -1,8 +1,8 @@
-"""Standard output and standard error of a command: a reader that has gone or a full disk is no traceback.
+"""Guarded standard output and standard error: a closed pipe or a full disk must not print a traceback.
 
-the reader has gone (`siar doctor | head -1`)    ends without a word, exit code 141, as SIGPIPE would have it
-a full disk, a closed standard output            ends with one sentence, exit code 3
-a full disk below standard error                 goes on: there is nowhere to say it
+the reader has closed the pipe (`siar doctor | head -1`)    ends silently, exit code 141, as with SIGPIPE
+a full disk, a closed standard output                       ends with one sentence, exit code 3
+a full disk below standard error                            continues: there is nowhere to report it
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 EXIT_UNFIT = 3
 EXIT_READER_GONE = 128 + 13
-"""Exit code that a shell shows for a program which SIGPIPE ended. Here the signal is ignored: it would come of each socket as well."""
+"""Exit code that a shell shows for a program ended by SIGPIPE. The signal itself is ignored here, because writing to a
+closed socket would raise it too."""
 
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
 class OutputLost(KeyboardInterrupt):
-    """Nobody takes what is printed any more: whatever is under way ends in order, as by Ctrl-C."""
+    """Standard output can no longer be written. The command is ended in an orderly way, as by Ctrl-C."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(error.strerror)
@@ -33,10 +34,13 @@ class OutputLost(KeyboardInterrupt):
 
 
 class _Output(io.FileIO):
-    """A standard stream that raises `OutputLost`, which is no `OSError`: nobody takes it for a socket's or a file's."""
+    """A standard stream that raises `OutputLost`.
+
+    As that is no `OSError`, no handler takes it for a socket's or a file's error.
+    """
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write some of `data`; how many bytes."""
+        """Write some of `data`. Returns the number of bytes."""
         try:
             return super().write(data)
         except OSError as error:
@@ -46,7 +50,7 @@ class _Output(io.FileIO):
 
 
 def guarded(command: Callable[[], int]) -> int:
-    """The exit code of a command that prints, or of the loss of its output, what is flushed at the end included."""
+    """Run a command that prints, and flush. Returns its exit code, or the code for lost output."""
     for fd in (_STDIN, _STDOUT, _STDERR):
         _fill(fd)
     sys.stdout, sys.stderr = _opened(_STDOUT, sys.stdout), _opened(_STDERR, sys.stderr)
@@ -60,18 +64,18 @@ def guarded(command: Callable[[], int]) -> int:
 
 
 def _fill(fd: int) -> None:
-    """Keep a file or socket that is opened later from taking the number of a closed standard stream."""
+    """Occupy the number of a closed standard stream, so that no file or socket opened later gets it."""
     try:
         os.fstat(fd)
     except (
         OSError
-    ):  # The lowest free number is this one. What is written to standard output then fails as before.
+    ):  # `open` returns the lowest free number. Writing to standard output then fails, as it did when closed.
         opened = os.open(os.devnull, os.O_WRONLY if fd == _STDERR else os.O_RDONLY)
         os.set_inheritable(opened, True)  # noqa: FBT003 - the standard library's signature
 
 
 def _opened(fd: int, before: TextIO | None) -> TextIO:
-    """The stream anew; a terminal without a plus-minus sign shows a question mark."""
+    """Open the stream again; characters that the terminal's encoding lacks are printed as question marks."""
     encoding = "utf-8" if before is None else before.encoding
     buffered = io.BufferedWriter(_Output(fd, "w", closefd=False))
     is_by_line = fd == _STDERR or (before is not None and bool(before.line_buffering))
@@ -83,6 +87,6 @@ def _end(error: OSError) -> int:
     if not is_gone:
         print(f"siar: Standard output cannot be written: {error.strerror}.", file=sys.stderr)
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for fd in (_STDOUT, _STDERR):  # Where Python flushes to at its end.
+    for fd in (_STDOUT, _STDERR):  # Python flushes them at exit.
         os.dup2(nowhere, fd)
     return EXIT_READER_GONE if is_gone else EXIT_UNFIT

@@ -1,4 +1,4 @@
-"""What `./siar runs prune` does: name the runs that are too old or too many, and on `--yes` put them into the trash."""
+"""`./siar runs prune`: list the runs that are too old or too many; with `--yes`, move them to the trash."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ DAYS_MAX = 36_500
 def prune(
     runs_dir: Path, *, older_than: float | None, keep: str | None, retention_days: float, wanted: bool
 ) -> int:
-    """Name what would go, or let it go where that is `wanted`; and delete what has been in the trash for a week.
+    """List the runs to remove or, if `wanted`, move them to the trash and purge what has been there for a week.
 
-    `older_than`: days; `keep`: a size as a user writes it. With neither, `retention_days` decide.
+    `older_than`: days; `keep`: a size as a user writes it. Without both, `retention_days` applies.
     """
     days = _days(older_than, keep, retention_days)
     bytes_max = None if keep is None else bytes_from_text(keep)
     runs = stored_runs(runs_dir)
-    going = _going(runs, days=days, bytes_max=bytes_max, stays=_written_now(runs_dir))
+    to_remove = _runs_to_remove(runs, days=days, bytes_max=bytes_max, stays=_written_now(runs_dir))
     rules = " or ".join(
         [
             *([f"older than {days:g} days"] if days is not None else []),
@@ -37,18 +37,18 @@ def prune(
         ]
     )
     if wanted:
-        return _throw(runs_dir, going)
-    for run in going:
+        return _move_to_trash(runs_dir, to_remove)
+    for run in to_remove:
         print(f"{run.id}  {run.age_s / DAY_S:.0f} days  {size_text(run.size_bytes)}")
     print(
-        f"{rules[0].upper()}{rules[1:]}: {len(going)} of {len(runs)} runs, {_total(going)} of {_total(runs)}."
-        + (" --yes moves them into the trash." if going else "")
+        f"{rules[0].upper()}{rules[1:]}: {len(to_remove)} of {len(runs)} runs, {_total(to_remove)} of {_total(runs)}."
+        + (" --yes moves them into the trash." if to_remove else "")
     )
     return 0
 
 
 def _days(older_than: float | None, keep: str | None, retention_days: float) -> float | None:
-    """After how many days a run is too old; `None` where only the size counts."""
+    """Return the age in days above which a run is removed; `None` if only the total size counts."""
     if older_than is not None:
         if not 0 <= older_than <= DAYS_MAX:
             raise Malformed(f"--older-than is {older_than:g}; it must be 0 to {DAYS_MAX}.")
@@ -62,10 +62,10 @@ def _days(older_than: float | None, keep: str | None, retention_days: float) -> 
     return retention_days
 
 
-def _going(
+def _runs_to_remove(
     runs: list[StoredRun], *, days: float | None, bytes_max: int | None, stays: str | None
 ) -> list[StoredRun]:
-    """What either rule takes, oldest first."""
+    """Return the runs that either rule removes, oldest first."""
     old = {run.id for run in runs if days is not None and run.age_s > days * DAY_S and run.id != stays}
     over = (
         set()
@@ -75,10 +75,10 @@ def _going(
     return [run for run in runs if run.id in old | over]
 
 
-def _throw(runs_dir: Path, going: list[StoredRun]) -> int:
-    """Into the trash, and what was there for a week away for good."""
+def _move_to_trash(runs_dir: Path, to_remove: list[StoredRun]) -> int:
+    """Move the runs to the trash, and delete for good what has been there for a week. Returns the exit code."""
     trash, moved = Trash(runs_dir), 0
-    for run in going:
+    for run in to_remove:
         try:
             trash.add(run.id)
         except SiarError as error:
@@ -108,7 +108,7 @@ def _total(runs: list[StoredRun]) -> str:
 
 
 def _written_now(runs_dir: Path) -> str | None:
-    """The run of a server that runs here: however old it is, phones post into it."""
+    """Return the run that a server on this machine is writing to; phones post into it, however old it is."""
     try:
         return server_file.read(runs_dir).run
     except Unfit:

@@ -1,4 +1,4 @@
-"""`./siar report RUN`: the report of a run, drawn again from its raw deliveries, in any form and language."""
+"""`./siar report RUN`: draw the report of a run again from its raw deliveries, in any format and language."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXT = "text"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run, in which forms, and where to."""
+    """Add the run, the formats and the destination."""
     parser.add_argument("run", metavar="RUN", help="id of a run (`siar runs`) or path of its folder")
     parser.add_argument(
         "--format",
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Draw."""
+    """Write the report in the requested formats."""
     formats = _formats(arguments)
     wide_mm = width_mm(arguments.size)
     settings = settings_module.read(os.environ)
@@ -84,19 +84,19 @@ def execute(arguments: argparse.Namespace) -> int:
         if run.plan.profile == LIVE_PROFILE:
             return _show_live(run, store, arguments)
         analysis = analyse(run)
-        figures = _figures(analysis, arguments, formats, wide_mm)
+        figures = _write_figures(analysis, arguments, formats, wide_mm)
         if formats == [TEXT]:
             if arguments.figures is None or arguments.output is not None:
-                _give(_result_text(analysis, store, arguments), arguments.output)
+                _output(_result_text(analysis, store, arguments), arguments.output)
             return 0
     order = ReportRequest(analysis, arguments.language, figures)
-    for path in _written(formats, order, arguments.output):
+    for path in _write_formats(formats, order, arguments.output):
         print(path, file=sys.stderr)
     return 0
 
 
 def _formats(arguments: argparse.Namespace) -> list[str]:
-    """The forms asked for, each once. Raises `Malformed`, before anything is read."""
+    """Return the requested formats without duplicates. Raises `Malformed` before anything is read."""
     formats = list(dict.fromkeys(each.strip() for each in arguments.format.split(",") if each.strip()))
     for name in formats or [""]:
         if name not in (TEXT, *FORMS):
@@ -121,10 +121,10 @@ def _is_text(name: str) -> bool:
     return name == TEXT or FORMS[name].stream is not None
 
 
-def _figures(
+def _write_figures(
     analysis: Analysis, arguments: argparse.Namespace, formats: Sequence[str], wide_mm: float
 ) -> dict[str, str] | None:
-    """The drawings as files, if that is asked for; their paths as a file beside the report would name them."""
+    """Write the figures as files if `--figures` is given. Returns their paths relative to the report, by name."""
     if arguments.figures is None:
         return None
     document = in_language(document_of(analysis), arguments.language)
@@ -136,24 +136,24 @@ def _figures(
             f"siar: PNG and PDF need the package typst: pip install -r {REQUIREMENTS}, or ask with ./siar.",
             file=sys.stderr,
         )
-    beside = _folder_of(formats, arguments.output)
-    return {name: Path(os.path.relpath(path, beside)).as_posix() for name, path in written.items()}
+    report_folder = _folder_of(formats, arguments.output)
+    return {name: Path(os.path.relpath(path, report_folder)).as_posix() for name, path in written.items()}
 
 
 def _folder_of(formats: Sequence[str], output: Path | None) -> Path:
-    """Where the report will stand, seen from here."""
+    """Return the folder that the report will be written to, as an absolute path."""
     if output is None:
         return Path.cwd()
     return output.absolute() if _is_for_folder(formats, output) else output.absolute().parent
 
 
 def _is_for_folder(formats: Sequence[str], output: Path) -> bool:
-    """Whether `output` is a folder, or is to become one; else it is the file of the one form."""
+    """Return whether `output` is, or will become, a folder; otherwise it is the file of the only format."""
     return len(formats) > 1 or output.is_dir()
 
 
-def _written(formats: Sequence[str], order: ReportRequest, output: Path | None) -> list[Path]:
-    """Write every form; the files that were written, none of them where it all went to standard output."""
+def _write_formats(formats: Sequence[str], order: ReportRequest, output: Path | None) -> list[Path]:
+    """Write every format. Returns the written files; none if everything went to standard output."""
     if output is None:
         if stream := FORMS[formats[0]].stream:
             stream(order, sys.stdout)
@@ -173,7 +173,7 @@ def _written(formats: Sequence[str], order: ReportRequest, output: Path | None) 
 
 
 def _result_text(analysis: Analysis, store: Store, arguments: argparse.Namespace) -> str:
-    """What a terminal shows."""
+    """Return the report as a terminal shows it."""
     file, language = io.StringIO(), arguments.language
     print_result(analysis, _console(file), language=language)
     print_display(store.each_sample(), _console(file), say=translator(language))
@@ -186,11 +186,11 @@ def _console(file: TextIO) -> Console:
     return Console(file=file, width=measuring.PIPED_COLUMNS, highlight=False)
 
 
-def _give(text: str, output: Path | None) -> None:
-    _give_written(lambda file: file.write(text), output)
+def _output(text: str, output: Path | None) -> None:
+    _output_with(lambda file: file.write(text), output)
 
 
-def _give_written(write: Callable[[TextIO], object], output: Path | None) -> None:
+def _output_with(write: Callable[[TextIO], object], output: Path | None) -> None:
     if output is None:
         write(sys.stdout)
     else:
@@ -198,14 +198,14 @@ def _give_written(write: Callable[[TextIO], object], output: Path | None) -> Non
 
 
 def _show_live(run: RunRecord, store: Store, arguments: argparse.Namespace) -> int:
-    """What phones posted; a live run has no trials, and so only a table and the raw samples as JSON."""
+    """Show a live run: it has no trials, so only a table and the raw samples as JSON are available."""
     if arguments.format not in (TEXT, "json") or arguments.figures is not None:
         raise Malformed("A live run has no trials to draw; --format text and json show what phones posted.")
     if arguments.format == "json":
-        _give_written(lambda file: write_live(file, run.id, store.each_sample()), arguments.output)
+        _output_with(lambda file: write_live(file, run.id, store.each_sample()), arguments.output)
         return 0
     file = io.StringIO()
     print_live(run, live_rows(store.each_sample()), _console(file), language=arguments.language)
     print_display(store.each_sample(), _console(file), say=translator(arguments.language))
-    _give(file.getvalue(), arguments.output)
+    _output(file.getvalue(), arguments.output)
     return 0

@@ -1,6 +1,6 @@
-"""`./siar run PLAN`: an experiment from a plan file, or from flags over a plan that Siar brings along.
+"""`./siar run PLAN`: run an experiment from a plan file, or from the default plan changed by flags.
 
-With built-in clients on a server of its own, or with `--phones N` on the LAN.
+It uses built-in clients on its own server or, with `--phones N`, phones on the LAN.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from app.store.plans import check_for_built_in, demo_plan, load_plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A plan file, or flags, or flags that change the file's plan."""
+    """Add the plan file and the flags that change its plan or the default one."""
     parser.add_argument(
         "plan", nargs="?", type=Path, metavar="PLAN", help="a TOML file (default: the demo's plan)"
     )
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Measure and show."""
+    """Run the experiment and print its result."""
     if arguments.phones is not None:
         wanted = run_phones.plan_for_phones(arguments)
         changed = _changed(wanted, arguments)
@@ -75,7 +75,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
 
 
 def _changed(plan: Plan, arguments: argparse.Namespace) -> Plan:
-    """The plan with what flags say."""
+    """Return the plan with the flags applied."""
     if arguments.plan is not None and arguments.arms is not None:
         raise Malformed("The arms are in the plan file; leave --arms out.")
     changes = {

@@ -1,4 +1,4 @@
-"""`./siar run --phones N`: serve the LAN, wait for phones, measure with them, write the report, end."""
+"""`./siar run --phones N`: serve the LAN, wait for phones, measure with them, write the report, exit."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from app.tools.doctor.subject import subject_of
 PHONES_MAX = 200
 
 SETTLE_S_MIN = 1.0
-"""Phones ask twice a second what to do: when the first notification is due, all know that they need not ask."""
+"""Phones poll for their task twice a second. After this pause all of them know the trial and have stopped polling."""
 
 
 def plan_for_phones(arguments: argparse.Namespace) -> Plan:
-    """The plan of a file, or the classroom's, changed by flags. Raises `Malformed`."""
+    """Return the plan of the file or the classroom's default plan, changed by flags. Raises `Malformed`."""
     if not 1 <= arguments.phones <= PHONES_MAX:
         raise Malformed(f"--phones is {arguments.phones}; it must be 1 to {PHONES_MAX}.")
     if arguments.instrument:
@@ -54,7 +54,10 @@ def plan_for_phones(arguments: argparse.Namespace) -> Plan:
 
 
 def execute(plan: Plan, arguments: argparse.Namespace) -> int:
-    """Look at the machine, serve, gather, measure, show; answers the exit code. SIGTERM ends it as Ctrl-C does."""
+    """Check the machine, serve, wait for phones, measure and print the result.
+
+    Returns the exit code. SIGTERM ends it as Ctrl-C does.
+    """
     plan = with_phones(plan, arguments.phones)
     check_for_phones(plan)
     if arguments.json is not None:
@@ -81,7 +84,8 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
         ) as serving,
     ):
         if not arguments.no_check:
-            # Here and not in the server, which writes into a log; and before phones come, whom it could disturb.
+            # Checked here, because the server's output goes to a log; and before phones connect, whom the checks could
+            # disturb.
             found = after_start.look(subject, since, authority=settings.tls_authority or None)
             print(*after_start.report(found, words), sep="\n")
         announcement.print_links(settings, subject, words, files=files, qr=not arguments.no_qr)
@@ -100,14 +104,14 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
         settings=measuring.given_settings(),
     )
     failure: SiarError | None = None
-    told = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
+    values = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
     try:
-        print(words.say("run.waiting", **told), flush=True)
+        print(words.say("run.waiting", **values), flush=True)
         run.execute()
     except OutputLost:
         raise
     except KeyboardInterrupt:
-        if run.folder.is_dir():  # It came while the report was written: that can be drawn again.
+        if run.folder.is_dir():  # Interrupted while the report was written; `siar report` can draw it again.
             raise
     except SiarError as error:
         if not run.folder.is_dir():
@@ -126,7 +130,7 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
 
 
 def _encryption(settings: Settings, files: Files | None) -> dict[str, str]:
-    """What the server is told of its certificate; what this process asks of it then trusts that too."""
+    """Return the server's settings for its certificate, and make this process trust that certificate."""
     if files is None:
         return {}
     os.environ.setdefault("SSL_CERT_FILE", str(files.trusted or files.certificate))
@@ -138,7 +142,10 @@ def _encryption(settings: Settings, files: Files | None) -> dict[str, str]:
 
 
 def _settings(arguments: argparse.Namespace, words: Words) -> tuple[Settings, Files | None]:
-    """What the server is to be told. Raises `Unfit` for a machine that cannot serve, `SettingError` for half a certificate."""
+    """Return the server's settings and certificate files.
+
+    Raises `Unfit` if the machine cannot serve, and `SettingError` if certificate or key is missing.
+    """
     settings = settings_module.read(
         os.environ,
         host=arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0",

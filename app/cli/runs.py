@@ -1,4 +1,4 @@
-"""`./siar runs`: what has been measured, newest first; `./siar runs prune` puts old runs into the trash."""
+"""`./siar runs`: list the runs, newest first; `./siar runs prune` moves old runs to the trash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.store.archive.trash import Trash
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`SIAR_RUNS_DIR` says where the runs are."""
+    """Add the action and its flags; `SIAR_RUNS_DIR` selects the folder of runs."""
     parser.add_argument(
         "action", nargs="?", choices=("list", "prune", "restore"), default="list", help="default: list"
     )
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List, prune or bring back."""
+    """List, prune or restore."""
     settings = settings_module.read(os.environ)
     if arguments.action != "prune" and (arguments.older_than is not None or arguments.keep or arguments.yes):
         raise Malformed("--older-than, --keep and --yes belong to `siar runs prune`.")
@@ -54,14 +54,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _list(runs_dir: Path) -> int:
-    """One line per run; a damaged one is named, not hidden."""
-    shelf = RunIndex(runs_dir)
-    found = shelf.newest()
+    """Print one line per run, including damaged ones."""
+    index = RunIndex(runs_dir)
+    found = index.newest()
     if not found:
         print(f"No runs in {runs_dir}. `siar demo` makes one.")
     for each in found:
         print(_line(each))
-    if older := shelf.count() - len(found):
+    if older := index.count() - len(found):
         print(f"{older} older runs are not listed; they are in {runs_dir}, and `siar report RUN` shows each.")
     return 0
 
@@ -72,9 +72,9 @@ def _line(run: RunSummary) -> str:
     if run.state == "live":
         return f"{run.id}  live: what phones posted"
     phones = f"{run.phones} phones" if run.phones else ""
-    who = ", ".join(each for each in (phones, "simulated" if run.simulated else "") if each)
+    participants = ", ".join(each for each in (phones, "simulated" if run.simulated else "") if each)
     verdict = None if run.verdict is None else run.verdict.sentence_en
-    parts = (run.id, run.profile, who, run.state, verdict)
+    parts = (run.id, run.profile, participants, run.state, verdict)
     return "  ".join(each for each in parts if each)
 
 

@@ -1,4 +1,4 @@
-"""`./siar serve`: the service for phones on the LAN, under gunicorn with our worker."""
+"""`./siar serve`: start the service for phones on the LAN, under gunicorn with our own worker class."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ HANDED_DOWN = (
     *("host", "port", "admin_token", "broker", "broker_ca", "workers", "operator_key", "language"),
     *("tls_cert", "tls_key", "tls_authority", "admin_over_http", "join_code"),
 )
-"""Settings that flags or this command decide on, as text."""
+"""Settings that are decided by flags or by this command, and handed to gunicorn as environment variables."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `serve`; every other setting is a `SIAR_*` variable."""
+    """Add the flags of `serve`; every other setting is a `SIAR_*` variable."""
     parser.add_argument(
         "--host", help="address to listen on (default: 0.0.0.0, every network of this machine)"
     )
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Look at the machine, say where everything is, become gunicorn."""
+    """Check the machine, print all links, then replace this process with gunicorn."""
     words = Words(terminal_language(os.environ, arguments.lang or os.environ.get("SIAR_LANGUAGE")))
     settings = settings_module.read(
         os.environ,
@@ -91,7 +91,7 @@ def execute(arguments: argparse.Namespace) -> int:
             print(f"siar: {words.say('serve.not_read', name=name)}", file=sys.stderr)
     settings, findings = first_look(settings, words, check=not arguments.no_check)
     check_broker(settings)
-    settings = _who_vouches_for_redis(settings)
+    settings = _with_redis_ca(settings)
     settings, files = certificate.with_certificate(settings, arguments)
     subject = subject_of(settings)
     if not arguments.no_check:
@@ -107,15 +107,15 @@ def execute(arguments: argparse.Namespace) -> int:
     environment[environment_name("self_check")] = "0" if arguments.no_check else "1"
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     if files is not None and files.trusted is not None:
-        # For what this server starts and what speaks to it over TLS: a runner, the check of itself. Nothing of it
-        # speaks to anybody else who would be known by the system's file, but to Redis (`_who_vouches_for_redis`).
+        # For clients of this server over TLS: a runner and the self-check. The only other TLS connection is the one to
+        # Redis, which keeps the system's file (`_with_redis_ca`).
         environment["SSL_CERT_FILE"] = str(files.trusted)
     command = [sys.executable, "-P", "-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]
     os.execve(sys.executable, command, environment)
 
 
 def _refuse_socket_activation() -> None:
-    """systemd's socket would be the "other program" that has the port."""
+    """Raise `Unfit` under systemd socket activation; else the port check would report systemd as another program."""
     if os.environ.get("LISTEN_PID") == str(os.getpid()):
         raise Unfit(
             "systemd hands over a listening socket (LISTEN_FDS), and serve opens its own: disable the .socket unit, or "
@@ -123,8 +123,11 @@ def _refuse_socket_activation() -> None:
         )
 
 
-def _who_vouches_for_redis(settings: Settings) -> Settings:
-    """With the system's file named for a Redis over TLS: what is set below stands in that file's place otherwise."""
+def _with_redis_ca(settings: Settings) -> Settings:
+    """Return the settings with the system's CA file for a Redis over TLS.
+
+    `SSL_CERT_FILE`, which is set later, would replace the system's default otherwise.
+    """
     redis = parse_broker_url(settings.broker).redis
     if redis is None or not redis.tls or settings.broker_ca:
         return settings

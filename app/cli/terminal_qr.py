@@ -1,4 +1,4 @@
-"""A QR code in a terminal, dark on light whatever the terminal's colours are, so that every phone reads it."""
+"""QR code in a terminal, always dark on light whatever its colours are, so that every phone can read it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import TextIO
 import segno
 
 QUIET_MODULES = 2
-"""Light around the code. The standard asks for four; phones read it with two, and a terminal is small."""
+"""Light margin around the code. The standard requires four modules; phones read it with two, and a terminal is
+small."""
 
 DARK_ON_LIGHT, AS_BEFORE = "\x1b[30;107m", "\x1b[0m"
 
 HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
-"""Two modules to a character, one above the other: characters are about twice as high as they are wide."""
+"""Two modules per character, one above the other, because characters are about twice as high as wide."""
 
 
 def qr_lines(text: str) -> list[str]:
-    """The code, line by line, without colours."""
+    """Return the code as lines of text without colours."""
     code = segno.make(text, error="m", micro=False)
     rows = [[bool(module) for module in row] for row in code.matrix_iter(border=QUIET_MODULES)]
     rows += [[False] * len(rows[0])] * (len(rows) % 2)
@@ -30,7 +31,7 @@ def qr_lines(text: str) -> list[str]:
 
 
 def can_show(stream: TextIO, lines: Sequence[str], environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the code would come out: on a terminal with colours, wide enough, that has the characters."""
+    """Return whether the code can be shown: a terminal with colours, wide enough, whose encoding has the characters."""
     if not stream.isatty() or environment.get("TERM", "dumb") == "dumb":
         return False
     try:
@@ -41,5 +42,5 @@ def can_show(stream: TextIO, lines: Sequence[str], environment: Mapping[str, str
 
 
 def coloured(lines: Sequence[str]) -> list[str]:
-    """The same for a terminal."""
+    """Return the lines with terminal colours: dark on light."""
     return [f"{DARK_ON_LIGHT}{line}{AS_BEFORE}" for line in lines]

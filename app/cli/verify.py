@@ -1,6 +1,6 @@
-"""`./siar verify RUN`: recompute a run's figures from its raw deliveries, and compare with what was written.
+"""`./siar verify RUN`: recompute a run's figures from its raw deliveries and compare them with the written ones.
 
-Where phones measured, the offsets that they posted are read once more as well, from the probes that they posted.
+If phones measured, the clock offsets that they posted are also recomputed, from the probes that they posted.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from app.store.store import Store
 DIFFERENCES_SHOWN_MAX = 10
 
 NOTE = "note"
-"""Key of a remark beside published figures: wording, which a later version may better."""
+"""Key of a remark on published figures: wording, which a later version may improve."""
 
 INDONESIAN = "sentence_id"
-"""Key of the sentence that older versions wrote with decimal points, and without the words of `_as_before`."""
+"""Key of the Indonesian sentence; older versions wrote it with decimal points and without the words that `_as_before`
+removes."""
 
 STUDIES = re.compile(r"published\[\d+\]\.differences")
-"""Path of what is said about a published study, which is of no run: wording, as `NOTE`."""
+"""Path of a remark on a published study, which does not belong to a run: wording, like `NOTE`."""
 
 VALUE_CHARS_MAX = 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run."""
+    """Add the run."""
     parser.add_argument("run", metavar="RUN", help="id of a run (`siar runs`) or path of its folder")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """0 when every figure of `result.json` comes out again, else 1 with the first that do not."""
+    """Return 0 when every figure of `result.json` is reproduced, else print the first differences and return 1."""
     folder = measuring.find_run(arguments.run, settings_module.read(os.environ))
     try:
         written = json.loads((folder / "result.json").read_text(encoding="utf-8"))
@@ -71,7 +72,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _verify_clocks(folder: Path) -> int:
-    """0 when no offset that a phone posted contradicts the phone's own probes; runs from before these say nothing."""
+    """Return 0 when no offset that a phone posted contradicts its own probes. Runs without probes print nothing."""
     with Store.open(folder) as store:
         check = check_clocks(store.each_sample(), store.probes())
     if check.contradicted:
@@ -94,21 +95,21 @@ def _shown(value: Any) -> str:
 
 
 def _with_commas(sentence: str) -> str:
-    """An Indonesian sentence with decimal commas, and a semicolon between the ends of an interval."""
+    """Return an Indonesian sentence with decimal commas, and a semicolon between the ends of an interval."""
     return re.sub(r"(\[[-\d,]+), ", r"\1; ", re.sub(r"(?<=\d)\.(?=\d)", ",", sentence))
 
 
 def _as_before(sentence: str) -> str:
-    """An Indonesian sentence as versions wrote it that told neither an interval's level nor that the arms are the same."""
+    """Return an Indonesian sentence as older versions wrote it: without interval level and note on equal arms."""
     return re.sub(r", selang \d+%(?= \[)", "", sentence.replace(SAME_ARMS, ""))
 
 
 def differences(path: str, written: Any, computed: Any) -> Any:
-    """Path, written and computed value of each figure that is not the same."""
+    """Yield path, written value and computed value of each figure that differs."""
     if isinstance(written, dict) and isinstance(computed, dict):
-        for key in sorted(written):  # a later version may have added keys
+        for key in sorted(written):  # A later version may have added keys, which are ignored.
             if f"{path}.{key}" == "run.version" or key == NOTE or STUDIES.fullmatch(f"{path}.{key}"):
-                continue  # says which Siar wrote it, or how that put it into words
+                continue  # The version of Siar that wrote the run, and its wording, may differ.
             before, after = written.get(key), computed.get(key)
             if key == INDONESIAN and isinstance(before, str) and isinstance(after, str):
                 before, after = _with_commas(before), _with_commas(after)

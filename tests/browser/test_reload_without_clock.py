@@ -45,7 +45,7 @@ def test_a_trial_goes_on_to_its_end_without_a_clock_and_times_only_what_came_bef
             known = [page.evaluate(CLOCK_BOUND)]
             batches = conductor.end_trial(page)
             known.append(page.evaluate(CLOCK_BOUND))
-        proxy.let_go()
+        proxy.release()
         page.wait_for(f"{CLOCK_BOUND} !== null")
         page.close()
 

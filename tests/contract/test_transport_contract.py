@@ -69,7 +69,7 @@ def test_what_is_published_comes_once_and_in_order(server: RunningServer, transp
         offsets = [server.publish(str(number))["offset"] for number in range(20)]
 
         assert [each["offset"] for each in client.notifications(20)] == offsets
-        assert not client.heard
+        assert not client.received
 
 
 def test_the_object_is_that_of_history_on_every_transport(server: RunningServer, transport: str) -> None:
@@ -112,7 +112,7 @@ def test_a_foreign_position_is_let_in(server: RunningServer, transport: str, pos
     with speaking(server.port, MAKERS[transport], last_event_id=position) as client:
         offset = server.publish("live")["offset"]
 
-        client.hear_until(lambda: any(each["offset"] == offset for each in client.heard))
+        client.receive_until(lambda: any(each["offset"] == offset for each in client.received))
 
 
 def test_a_filter_holds_for_what_was_missed_and_what_is_live(server: RunningServer, transport: str) -> None:
@@ -151,12 +151,12 @@ def test_a_server_that_ends_ends_every_stream(tmp_path: Path, fanout: str) -> No
     with running_server(tmp_path, command=APP, recorder=0, fanout=fanout) as server:
         clients = [Speaker(server.port, make(Subscription(server.url))) for make in MAKERS.values()]
         for client in clients:
-            client.hear_until(lambda client=client: client.protocol.position is not None)  # type: ignore[misc]
+            client.receive_until(lambda client=client: client.protocol.position is not None)  # type: ignore[misc]
 
         server.process.terminate()
 
         for client in clients:
-            while client.hear_some():
+            while client.receive_some():
                 pass
             client.sock.close()
         assert server.process.wait(WAIT_S) == 0

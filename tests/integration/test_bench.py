@@ -23,7 +23,7 @@ from app.tools.bench.cells import paced_cell
 from app.tools.bench.machine import Cores
 from app.tools.bench.plan import DIRECT, FLOOR, SEND, STOCK, Level
 from app.tools.bench.session import Session, publisher_of
-from app.tools.bench.subscriber_pool import Member, crowd
+from app.tools.bench.subscriber_pool import Member, subscriber_pool
 from tests.components import require_tool
 from tests.support.kernel_ring import OFFERED
 
@@ -137,7 +137,7 @@ def row_of(document: dict[str, Any], kind: str, subscribers: int, metric: str) -
 def test_every_delivery_is_accounted_for_on_every_server(server: str, transport: str) -> None:
     with (
         server_under_test.running(server, ANYWHERE, {}) as running,
-        crowd([Member(transport)], running.host, running.port) as subscribers,
+        subscriber_pool([Member(transport)], running.host, running.port) as subscribers,
         publisher_of(running) as publisher,
     ):
         cell = paced_cell(Session(running, transport, 0, subscribers, publisher), Level(20, 0.05, 4))
@@ -261,7 +261,7 @@ def source() -> Iterator[FaultySource]:
 def test_what_a_server_does_wrong_is_noticed(
     source: FaultySource, arrived: list[int], problems: list[str]
 ) -> None:
-    with crowd([Member(TRANSPORT_SSE)], "127.0.0.1", source.port) as subscribers:
+    with subscriber_pool([Member(TRANSPORT_SSE)], "127.0.0.1", source.port) as subscribers:
         subscribers.grow(2)
         subscribers.begin(0)
 
@@ -276,7 +276,7 @@ def test_what_a_server_does_wrong_is_noticed(
 def test_a_connection_that_the_server_ends_is_a_disconnect_and_its_notifications_are_lost(
     source: FaultySource,
 ) -> None:
-    with crowd([Member(TRANSPORT_SSE)], "127.0.0.1", source.port) as subscribers:
+    with subscriber_pool([Member(TRANSPORT_SSE)], "127.0.0.1", source.port) as subscribers:
         subscribers.grow(2)
         subscribers.begin(0)
 
@@ -294,7 +294,7 @@ def test_a_server_that_refuses_is_named_and_not_waited_for() -> None:
         port = listener.getsockname()[1]
 
     with (
-        crowd([Member(TRANSPORT_SSE)], "127.0.0.1", port) as subscribers,
+        subscriber_pool([Member(TRANSPORT_SSE)], "127.0.0.1", port) as subscribers,
         pytest.raises(Unfit, match=r"Only 0 of 3 subscribers could connect: .*refused"),
     ):
         subscribers.grow(3)

@@ -17,8 +17,8 @@ from app.lab.run.simulated_clock import SimulatedClock
 from app.tools.calibrate import checks
 from app.tools.calibrate.case import WARMUP, Case, Part
 from app.tools.calibrate.proxy import Impairment
+from app.tools.calibrate.result import CheckResult
 from app.tools.calibrate.rig import set_up
-from app.tools.calibrate.row import CheckResult
 from tests.support.server import ROOT
 
 NOTIFICATIONS = 20
@@ -45,7 +45,9 @@ def test_what_was_taken_out_doubled_or_swapped_is_counted_and_wrong_clocks_keep_
     # A machine that stalls reads two at once, which the proxy lets pass as they are: then fewer are injected.
     assert sum(true for true, _ in counted.values()) > 0
     # The bound is hard and no matter of speed.
-    (stamps,) = checks.rows([replace(finished, case=Case(Part.CLOCK, "skewed", "sse", pretence=wrong_clock))])
+    (stamps,) = checks.rows(
+        [replace(finished, case=Case(Part.CLOCK, "skewed", "sse", client_clock=wrong_clock))]
+    )
     assert stamps.inside is not None
     assert stamps.inside[0] == stamps.inside[1] > NOTIFICATIONS
     assert stamps.true == pytest.approx(3_600_000.0, abs=10.0)
@@ -56,8 +58,10 @@ def test_what_was_taken_out_doubled_or_swapped_is_counted_and_wrong_clocks_keep_
 def test_a_cut_costs_nothing_and_a_clock_that_jumps_leaves_no_wrong_delay(
     tmp_path: Path, transport: str
 ) -> None:
-    cut = Case(Part.RECOVERY, "cut", transport, Impairment(cut_at=WARMUP + 10, away_us=300_000))
-    step = Case(Part.CLOCK, "step", transport, pretence=SimulatedClock(step_us=30_000.0), step_in_trial=True)
+    cut = Case(Part.RECOVERY, "cut", transport, Impairment(cut_at=WARMUP + 10, outage_us=300_000))
+    step = Case(
+        Part.CLOCK, "step", transport, client_clock=SimulatedClock(step_us=30_000.0), step_in_trial=True
+    )
 
     with set_up(tmp_path, notifications=NOTIFICATIONS) as rig:
         rows = checks.rows([rig.run(cut), rig.run(step)])

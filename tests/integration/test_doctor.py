@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from app.tools.doctor import ask, examine, first_byte, origin, page_files, reach, upgrade
+from app.tools.doctor import ask, examine, service_checks
 from app.tools.doctor.finding import FindingState
 from tests.support.nginx import bare_nginx, nginx_below_a_prefix
 from tests.support.patience import PATIENCE_S
@@ -119,7 +119,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 def test_a_proxy_that_holds_the_first_byte_back_is_found() -> None:
     """Headers at once and then nothing, as of a proxy that collects bytes before it passes them on."""
     with answering(lambda client: client.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")) as url:
-        finding = first_byte.look(url)
+        finding = service_checks.check_first_byte(url)
 
     assert (finding.state, finding.code) == (FindingState.FAIL, "held_back")
 
@@ -166,7 +166,7 @@ def test_a_stream_is_judged_by_what_comes_of_it(answer: bytes, code: str) -> Non
         client.shutdown(socket.SHUT_WR)
 
     with answering(reply) as url:
-        assert first_byte.look(url).code == code
+        assert service_checks.check_first_byte(url).code == code
 
 
 def test_a_proxy_that_compresses_and_holds_back_is_found() -> None:
@@ -175,7 +175,7 @@ def test_a_proxy_that_compresses_and_holds_back_is_found() -> None:
     packed = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     with answering(lambda client: client.sendall(packed + b"%x\r\n%b\r\n" % (len(began), began))) as url:
-        finding = first_byte.look(url, heartbeat_within_s=1)
+        finding = service_checks.check_first_byte(url, heartbeat_within_s=1)
 
     assert began
     assert (finding.state, finding.code) == (FindingState.FAIL, "held_back")
@@ -191,8 +191,8 @@ def test_a_proxy_that_holds_back_what_comes_after_the_first_event_is_found(tmp_p
         running_server(tmp_path, recorder=0, heartbeat_s=0.2) as server,
         TamperingProxy(server.port, only_the_beginning) as proxy,
     ):
-        held = first_byte.look(proxy.url, heartbeat_within_s=2)
-        direct = first_byte.look(server.url, heartbeat_within_s=PATIENCE_S)
+        held = service_checks.check_first_byte(proxy.url, heartbeat_within_s=2)
+        direct = service_checks.check_first_byte(server.url, heartbeat_within_s=PATIENCE_S)
 
     assert (held.state, held.code) == (FindingState.FAIL, "later_held_back")
     assert direct.state is not FindingState.FAIL
@@ -212,8 +212,8 @@ def test_a_page_without_its_files_and_a_refused_post_are_found_below_a_prefix(tm
             SIAR_HEARTBEAT_S="1",
         )  # fmt: skip
         bare = f"http://127.0.0.1:{bare_port}"
-        loose = origin.look(bare)
-        answer = ask.request("POST", bare + origin.PATH, headers={"Origin": bare}, body=b"{}")
+        loose = service_checks.check_origin(bare)
+        answer = ask.request("POST", bare + service_checks.POST_PATH, headers={"Origin": bare}, body=b"{}")
 
     found = {each["name"]: each for each in json.loads(done.stdout)["checks"]}
     assert done.returncode == 3
@@ -221,7 +221,7 @@ def test_a_page_without_its_files_and_a_refused_post_are_found_below_a_prefix(tm
     assert found["page"]["values"]["status"] in ("403", "404")
     assert "SIAR_PREFIX" in json.dumps(found["page"])
     assert loose.code == "accepted", "a browser says on loopback that it asks its own origin"
-    assert json.loads(answer.body)["code"] == origin.FOREIGN
+    assert json.loads(answer.body)["code"] == service_checks.FOREIGN_ORIGIN
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_a_page_without_its_files_and_a_refused_post_are_found_below_a_prefix(tm
 )
 def test_a_post_that_does_not_get_through_is_found(answer: bytes, code: str) -> None:
     with answering(lambda client: client.sendall(answer)) as url:
-        finding = origin.look(url)
+        finding = service_checks.check_origin(url)
 
     assert (finding.state, finding.code) == (FindingState.FAIL, code)
 
@@ -249,7 +249,7 @@ def test_a_page_in_the_place_of_every_file_is_found() -> None:
         client.sendall(head + b"Content-Length: %d\r\n\r\n%b" % (len(page), page))
 
     with answering(reply) as url:
-        finding = page_files.look(f"{url}/siar/")
+        finding = service_checks.check_page(f"{url}/siar/")
 
     assert (finding.code, finding.places["url"]) == ("another", f"{url}/siar/static/a.css")
 
@@ -259,11 +259,11 @@ def test_a_proxy_that_passes_no_websocket_is_found() -> None:
         client.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 
     with answering(reply) as url:
-        assert upgrade.look(url).code == "refused"
+        assert service_checks.check_upgrade(url).code == "refused"
 
 
 def test_an_address_where_nothing_answers_is_named() -> None:
     url = f"http://127.0.0.1:{free_port()}"
 
-    assert reach.look([url]).code == "silent"
+    assert service_checks.check_reach([url]).code == "silent"
     assert [each.name for each in examine.of_running([url])] == ["reach"], "the rest would only say it again"

@@ -160,7 +160,7 @@ def test_what_is_no_plain_question_for_a_page_is_closed_and_harms_nobody(
 
 def test_the_server_looks_at_itself_and_says_what_it_saw(server: Encrypted) -> None:
     """That it is ready; or, on a machine as busy as one under test, what made it slow."""
-    server.said(
+    server.wait_for_output(
         r"Ctrl-C ends it\.\n  (Ready: https://\S+ answers, .* after \d+ ms|look  .*(busy|millionths))"
     )
 

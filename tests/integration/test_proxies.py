@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from app.server.tls import keep
-from app.tools.doctor import examine, page_files
+from app.tools.doctor import examine, service_checks
 from app.tools.doctor.finding import FindingState
 from tests.support.haproxy import haproxy
 from tests.support.nginx import bare_nginx, nginx_before_one, nginx_below_a_prefix
@@ -108,7 +108,7 @@ def front(
 
 
 def test_the_page_comes_with_every_file_that_it_refers_to(front: Front) -> None:
-    finding = page_files.look(front.url)
+    finding = service_checks.check_page(front.url)
 
     assert (finding.state, finding.code) == (FindingState.OK, "whole"), finding.places
     assert int(str(finding.places["count"])) > 15

@@ -119,11 +119,11 @@ def test_while_redis_is_away_publishers_get_503_and_subscribers_stay_and_are_tol
     ):
         server.publish("before")
         redis.kill()
-        wait_for(lambda: all(each.told == ["away"] for each in followers), server.log)
+        wait_for(lambda: all(each.states == ["away"] for each in followers), server.log)
         status, problem = server.request("POST", "/api/notifications", {"title": "t", "body": ""})
         _status, listed = server.request("GET", "/api/notifications")
         redis.start()
-        wait_for(lambda: all(each.told == ["away", "back"] for each in followers), server.log)
+        wait_for(lambda: all(each.states == ["away", "back"] for each in followers), server.log)
         after = server.publish("after")
         wait_for(lambda: all(len(each.titles) == 2 for each in followers), server.log)
 
@@ -150,7 +150,7 @@ def test_a_redis_that_says_nothing_holds_up_nobody_but_who_publishes(tmp_path: P
         publisher = Publisher(server, 1)
         publisher.start()
         waits_s = []
-        while not all(each.told for each in followers):
+        while not all(each.states for each in followers):
             asked_s = time.monotonic()
             assert server.request("GET", "/healthz")[0] == 200
             waits_s.append(time.monotonic() - asked_s)

@@ -219,7 +219,7 @@ def test_a_drain_does_not_wait_for_a_publisher_that_says_nothing(tmp_path: Path,
 def test_over_tls_a_repeat_is_answered_by_one_record(tmp_path: Path) -> None:
     """gunicorn writes a head and a body apart, and one read of a TLS socket finds one record."""
     with serving(tmp_path, "--https", "ca", trust="runs/.tls/ca.pem") as server:
-        token = server.said(r"Bearer ([\w-]+)")[1]
+        token = server.wait_for_output(r"Bearer ([\w-]+)")[1]
         first, again, split = (asking(publish(title), token=token) for title in ("one", "two", "3.."))
         with (
             socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as plain,

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from app.tools.bench.publisher import Publisher
-from app.tools.bench.subscriber_pool import Member, crowd
+from app.tools.bench.subscriber_pool import Member, subscriber_pool
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, ServerSettings, running_server
 from tests.support.swarm import Subscriber, Swarm
@@ -69,7 +69,7 @@ def test_a_burst_comes_once_and_in_order_to_both(transport: str, io_uring: str, 
     with (
         running_server(tmp_path, **settings) as server,
         Swarm() as swarm,
-        crowd([Member(transport)], "127.0.0.1", server.port) as batched,
+        subscriber_pool([Member(transport)], "127.0.0.1", server.port) as batched,
     ):
         publisher = Publisher("127.0.0.1", server.port, server.admin_token)
         plain = [Subscriber(swarm, server, transport) for _ in range(HALF)]

@@ -33,7 +33,7 @@ def shared() -> RedisHere:
 
 def test_who_asks_for_nothing_that_answers_counts_failures_with_their_denominator() -> None:
     probes = Probes(server_at(f"http://127.0.0.1:{free_port()}"), shared())
-    wait_for(lambda: probes.heard_of_each() >= 2, probes.failures)
+    wait_for(lambda: probes.min_count() >= 2, probes.failures)
 
     probed = probes.end()
 
@@ -50,7 +50,7 @@ def test_answers_are_told_apart_by_what_the_cache_did_and_stamps_are_of_one_cloc
     anchor: ServerSettings = {"anchor_us": clock.anchor_us(), "timebase": clock.timebase()}
     with running_server(tmp_path, broker=broker, history_cache_ttl_s=60, **anchor) as server:
         probes = Probes(server_at(server.url), shared())
-        wait_for(lambda: probes.answered("hit") >= 3 and probes.heard_of_each() >= 1, probes.failures)
+        wait_for(lambda: probes.answered("hit") >= 3 and probes.min_count() >= 1, probes.failures)
         server.publish()
         wait_for(lambda: probes.answered("miss") >= 1, probes.failures)
         probed = probes.end()

@@ -1,14 +1,14 @@
-"""Connections that mean harm, a process of their own: `python -m tests.support.abusers --port P --count N`.
+"""Abusive connections in a process of their own: `python -m tests.support.abusers --port P --count N`.
 
-    silent      connects and says nothing                 asker      asks again as soon as it was answered
-    slow head   a byte of a request's head a second        hoarder    asks for all of history and does not read it
-    slow body   a byte of a body a second                  guesser    publishes with wrong tokens
-    deaf        subscribes and does not read               shouter    a WebSocket, and frames without end
-    oversize    a header of 100 KB                         splitter   a WebSocket, and fragments without end
-    endless body    a body without end, as fast as it goes, where none is read
+    silent      connects and sends nothing                asker      requests again as soon as it was answered
+    slow head   a byte of a request's head a second       hoarder    requests all of history and does not read it
+    slow body   a byte of a body a second                 guesser    publishes with wrong tokens
+    deaf        subscribes and does not read              shouter    a WebSocket, and frames without end
+    oversize    a header of 100 KB                        splitter   a WebSocket, and fragments without end
+    endless body    a body without end, as fast as possible, where none is read
 
-Whoever is thrown out comes back within a second or so. It runs until its standard input ends, and then says in one line
-of JSON what became of it.
+A client whose connection is closed reconnects within a second or so. The process runs until its standard input ends,
+and then prints the outcomes as one line of JSON.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 NICE = 19
-"""They share a core with those who measure, and are not to be measured themselves."""
+"""Lowest priority, because they share a core with the processes that measure."""
 
 FOR_EVER_S = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """These bytes next."""
+class Send:
+    """Step of a script: send these bytes."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing for so long."""
+    """Step of a script: do nothing for a time."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Hear:
-    """Until something comes."""
+class Receive:
+    """Step of a script: wait for data."""
 
 
-Script = Iterator[Say | Wait | Hear]
+Script = Iterator[Send | Wait | Receive]
 
 HEAD = b"Host: localhost\r\n"
 
@@ -64,21 +64,21 @@ def silent() -> Script:
 
 
 def slow_head() -> Script:
-    yield Say(b"GET / HTTP/1.1\r\n" + HEAD + b"X-Slow: ")
+    yield Send(b"GET / HTTP/1.1\r\n" + HEAD + b"X-Slow: ")
     while True:
         yield Wait(1.0)
-        yield Say(b"a")
+        yield Send(b"a")
 
 
 def slow_body() -> Script:
-    yield Say(b"POST /api/deliveries HTTP/1.1\r\n" + HEAD + b"Content-Length: 30000\r\n\r\n")
+    yield Send(b"POST /api/deliveries HTTP/1.1\r\n" + HEAD + b"Content-Length: 30000\r\n\r\n")
     while True:
         yield Wait(1.0)
-        yield Say(b" ")
+        yield Send(b" ")
 
 
 def deaf() -> Script:
-    yield Say(b"GET /events HTTP/1.1\r\n" + HEAD + b"\r\n")
+    yield Send(b"GET /events HTTP/1.1\r\n" + HEAD + b"\r\n")
     yield Wait(FOR_EVER_S)
 
 
@@ -86,12 +86,12 @@ def asker() -> Script:
     for path in itertools.cycle(
         (b"/healthz", b"/socket.io/?EIO=4&transport=polling", b"/", b"/no/such/page")
     ):
-        yield Say(b"GET " + path + b" HTTP/1.1\r\n" + HEAD + b"\r\n")
-        yield Hear()
+        yield Send(b"GET " + path + b" HTTP/1.1\r\n" + HEAD + b"\r\n")
+        yield Receive()
 
 
 def hoarder() -> Script:
-    yield Say(b"GET /api/notifications?after=0&limit=1000 HTTP/1.1\r\n" + HEAD + b"\r\n")
+    yield Send(b"GET /api/notifications?after=0&limit=1000 HTTP/1.1\r\n" + HEAD + b"\r\n")
     yield Wait(FOR_EVER_S)
 
 
@@ -100,8 +100,8 @@ def guesser() -> Script:
         token = b"Authorization: Bearer guess%d\r\n" % number
         body = b'{"title": "t", "body": ""}'
         length = b"Content-Length: %d\r\n\r\n" % len(body)
-        yield Say(b"POST /api/notifications HTTP/1.1\r\n" + HEAD + token + length + body)
-        yield Hear()
+        yield Send(b"POST /api/notifications HTTP/1.1\r\n" + HEAD + token + length + body)
+        yield Receive()
 
 
 OPEN_WEBSOCKET = (
@@ -111,32 +111,32 @@ OPEN_WEBSOCKET = (
 
 
 def shouter() -> Script:
-    yield Say(OPEN_WEBSOCKET)
-    yield Hear()
+    yield Send(OPEN_WEBSOCKET)
+    yield Receive()
     while True:
-        yield Say((b"\x81\x81\0\0\0\0" + b"3" + b"\x89\x80\0\0\0\0") * 20)
+        yield Send((b"\x81\x81\0\0\0\0" + b"3" + b"\x89\x80\0\0\0\0") * 20)
         yield Wait(0.01)
 
 
 def splitter() -> Script:
-    yield Say(OPEN_WEBSOCKET)
-    yield Hear()
-    yield Say(b"\x01\x80\0\0\0\0")
+    yield Send(OPEN_WEBSOCKET)
+    yield Receive()
+    yield Send(b"\x01\x80\0\0\0\0")
     while True:
-        yield Say(b"\0\x80\0\0\0\0" * 40)
+        yield Send(b"\0\x80\0\0\0\0" * 40)
         yield Wait(0.01)
 
 
 def endless_body() -> Script:
-    yield Say(b"GET /healthz HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000000000000\r\n\r\n")
+    yield Send(b"GET /healthz HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000000000000\r\n\r\n")
     while True:
-        yield Say(bytes(65_536))
-        yield Wait(0.0)  # The others share this one's thread.
+        yield Send(bytes(65_536))
+        yield Wait(0.0)  # The other clients run in the same thread.
 
 
 def oversize() -> Script:
-    yield Say(b"GET / HTTP/1.1\r\n" + HEAD + b"X-Long: " + b"x" * 100_000 + b"\r\n\r\n")
-    yield Hear()
+    yield Send(b"GET / HTTP/1.1\r\n" + HEAD + b"X-Long: " + b"x" * 100_000 + b"\r\n\r\n")
+    yield Receive()
     yield Wait(FOR_EVER_S)
 
 
@@ -153,11 +153,11 @@ KINDS: dict[str, tuple[Callable[[], Script], int]] = {
     "splitter": (splitter, 5),
     "endless body": (endless_body, 5),
 }
-"""What each does, and how many of a hundred do it."""
+"""Script of each kind, and its share of a hundred clients."""
 
 
 class Abuser:
-    """One of them, over all of its connections."""
+    """One abusive client over all of its connections."""
 
     def __init__(self, mob: Mob, kind: str, source: str) -> None:
         self._mob = mob
@@ -165,31 +165,31 @@ class Abuser:
         self._source = source
         self._sock: socket.socket | None = None
         self._script: Script = iter(())
-        self._unsaid = b""
+        self._unsent = b""
         self._life = 0
 
     def begin(self) -> None:
-        """Connect, and then do as the script says."""
+        """Connect and start the script."""
         self._life += 1
         self._sock = sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.setblocking(False)
         sock.bind((self._source, 0))
-        self._script, self._unsaid = KINDS[self._kind][0](), b""
+        self._script, self._unsent = KINDS[self._kind][0](), b""
         self._mob.watch(sock, self)
         if sock.connect_ex(("127.0.0.1", self._mob.port)) not in (0, errno.EINPROGRESS):
             self._end("refused")
 
     def on_events(self, events: int) -> None:
-        """The loop saw something."""
+        """Handle epoll events of the connection."""
         if events & (select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP):
             self._end("thrown out")
         elif events & select.EPOLLOUT:
-            self._go_on()
+            self._continue()
         else:
-            self._hear()
+            self._read()
 
-    def _hear(self) -> None:
+    def _read(self) -> None:
         assert self._sock is not None
         try:
             data = self._sock.recv(65_536)
@@ -200,14 +200,14 @@ class Abuser:
             return
         if data.startswith(b"HTTP/1.1 "):
             self._mob.counts[f"answered {data[9:12].decode('ascii', 'replace')}"] += 1
-        self._go_on()
+        self._continue()
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         assert self._sock is not None
         while True:
-            if self._unsaid:
+            if self._unsent:
                 try:
-                    self._unsaid = self._unsaid[self._sock.send(self._unsaid) :]
+                    self._unsent = self._unsent[self._sock.send(self._unsent) :]
                 except BlockingIOError:
                     self._mob.want(self._sock, select.EPOLLOUT)
                     return
@@ -216,9 +216,9 @@ class Abuser:
                     return
                 continue
             step = next(self._script)
-            if isinstance(step, Say):
-                self._unsaid = step.data
-            elif isinstance(step, Hear):
+            if isinstance(step, Send):
+                self._unsent = step.data
+            elif isinstance(step, Receive):
                 self._mob.want(self._sock, select.EPOLLIN)
                 return
             else:
@@ -228,7 +228,7 @@ class Abuser:
 
     def _wake(self, life: int) -> None:
         if life == self._life and self._sock is not None:
-            self._go_on()
+            self._continue()
 
     def _end(self, how: str) -> None:
         assert self._sock is not None
@@ -241,7 +241,7 @@ class Abuser:
 
 
 class Mob:
-    """The loop of all of them."""
+    """The event loop of all abusive clients."""
 
     def __init__(self, port: int, count: int, sources: list[str], only: list[str]) -> None:
         self.port = port
@@ -271,7 +271,7 @@ class Mob:
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), action))
 
     def run(self, input_fd: int) -> None:
-        """Until that descriptor ends."""
+        """Run until that descriptor ends."""
         self._poll.register(input_fd, select.EPOLLIN)
         while True:
             wait_s = min(0.1, max(0.0, self._timers[0][0] - time.monotonic())) if self._timers else 0.1
@@ -285,7 +285,7 @@ class Mob:
 
 
 def main() -> int:
-    """As a process."""
+    """Run as a process."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)

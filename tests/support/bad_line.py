@@ -1,9 +1,9 @@
-"""A TCP proxy that is a bad line: late, uneven, narrow, in small pieces, frozen, or torn in the middle of a frame.
+"""A TCP proxy that simulates a bad network: latency, jitter, low bandwidth, small segments, freezes, resets.
 
-    client <== this ==> server        one task reads and stamps, one writes what is due; both ways alike
+    client <== this ==> server        per direction, one task reads and stamps, another writes what is due
 
-What waits in it is bounded, so that a peer which does not read is felt through it. It runs on a loop and a thread of its
-own; the dice are seeded.
+Its buffers are bounded, so that a peer that does not read causes backpressure through it. It has an event loop and a
+thread of its own; random choices are seeded.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ STOP_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How bad it is. Each connection has a line of its own."""
+    """Properties of the line, applied to each connection separately."""
 
     latency_s: float = 0.0
     jitter_s: float = 0.0
-    """Up to so much more, another for each piece; pieces never overtake each other."""
+    """Upper bound of an additional random delay per piece; pieces never overtake each other."""
     bytes_per_s: float | None = None
-    """How much it carries; `None`: as much as comes."""
+    """Bandwidth; `None`: unlimited."""
     slice_bytes: int | None = None
-    """The longest piece that arrives at once."""
+    """Maximum size of a piece."""
     torn_after_bytes: tuple[int, int] | None = None
-    """Reset both ends when so many bytes have come from the server: drawn between the two for each connection."""
+    """Reset both ends after so many bytes from the server: a random number in this range for each connection."""
 
 
 class BadLine:
-    """Listens on a free port of loopback for the length of its block."""
+    """Listens on a free port of loopback during its block."""
 
     def __init__(self, target_port: int, line: Line, *, seed: int = 1) -> None:
         self.tears = 0
-        """Connections that it has torn."""
+        """Number of connections that were reset."""
         self._line = line
         self._target_port = target_port
         self._dice = random.Random(seed)
@@ -67,11 +67,11 @@ class BadLine:
         self._loop.close()
 
     def freeze(self) -> None:
-        """Nothing comes through any more, and nobody is told."""
+        """Stop all traffic without closing any connection."""
         self._loop.call_soon_threadsafe(self._flows.clear)
 
     def thaw(self) -> None:
-        """What waited comes through."""
+        """Resume traffic, including what was held back."""
         self._loop.call_soon_threadsafe(self._flows.set)
 
     def _run(self) -> None:
@@ -115,7 +115,7 @@ class BadLine:
                     way.cancel()
                 await asyncio.gather(*ways, return_exceptions=True)
         except (OSError, asyncio.CancelledError):
-            pass  # The server is down, or the test is over.
+            pass  # The server is down, or the test has ended.
         finally:
             for writer in writers:
                 _reset(writer)
@@ -124,7 +124,7 @@ class BadLine:
     async def _carry(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, left_bytes: int | None
     ) -> None:
-        """One way, until either end goes or the line is torn."""
+        """Forward one direction, until either end closes or the line is reset."""
         pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(PIECES_WAITING_MAX)
         reading = asyncio.ensure_future(self._read(source, pieces))
         try:
@@ -162,7 +162,7 @@ class BadLine:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """End a connection without a goodbye."""
+    """Reset a connection."""
     sock = writer.get_extra_info("socket")
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,6 +1,7 @@
-"""Siar as it is, with a few Socket.IO events of a test's own: `gunicorn -c gunicorn.conf.py tests.support.behaviour_app:app`.
+"""Siar with additional Socket.IO events for tests: `gunicorn -c gunicorn.conf.py tests.support.behaviour_app:app`.
 
-What Flask-SocketIO documents must work on our server: rooms, namespaces, acknowledgements, binary, refusal.
+They cover documented features of Flask-SocketIO that must work on our server: rooms, namespaces, acknowledgements,
+binary data, refusal.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ app = create_app()
 _socketio = app.services.socketio.socketio
 
 _names: dict[str, str] = {}
-"""Who is in `/chat`."""
+"""Names of the clients in `/chat`."""
 
 _departures: list[tuple[str, str]] = []
-"""Who left it, and why in the library's words."""
+"""Clients that left `/chat`, with the library's reason."""
 
 
 def _sid() -> str:
@@ -39,7 +40,7 @@ def say(*arguments: Any) -> None:
 
 @_socketio.on("ask")
 def ask(question: Any) -> None:
-    """Ask the client, and tell it what it answered."""
+    """Ask the client with an acknowledgement, and send it the answer back."""
     sid = _sid()
     flask_socketio.emit(
         "question", question, callback=lambda *answer: _socketio.emit("answered", list(answer), to=sid)
@@ -60,20 +61,20 @@ def leave(room: str) -> str:
 
 @_socketio.on("tell")
 def tell(room: str | None, text: str) -> str:
-    """To a room, or to everybody."""
+    """Send a text to a room, or to everybody."""
     _socketio.emit("told", (room, text), to=room)
     return "told"
 
 
 @_socketio.on("kick")
 def kick() -> None:
-    """Leave by the protocol's DISCONNECT, from the server."""
+    """Disconnect the client with the protocol's DISCONNECT."""
     flask_socketio.disconnect()
 
 
 @_socketio.on("cut")
 def cut() -> None:
-    """End the session under the client, as a server does that goes away."""
+    """End the client's session, as a server does when it shuts down."""
     app.services.socketio.end(_sid(), CLOSED_DRAIN)
 
 

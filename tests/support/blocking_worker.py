@@ -1,8 +1,8 @@
-"""Our worker without green threads: one connection after the other, whose requests are all there when it begins to read.
+"""Our worker without green threads: one connection at a time, whose requests have all arrived when it begins to read.
 
-    read, read, ...  ->  a socket that keeps them apart  ->  the worker's request loop  ->  write, write, ...
+    read, read, ...  ->  a socket that preserves boundaries  ->  the worker's request loop  ->  write, write, ...
 
-Nobody waits for anybody, so that it is known which bytes one read has found and what one write has brought.
+Nothing runs concurrently, so that the bytes of each read and of each write are known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from app.server.wsgi import repeats
 from app.server.wsgi.worker import SiarWorker
 
 PEER = ("192.0.2.1", 40_000)
-"""A stranger, whose requests the door counts."""
+"""Address of a client whose requests the connection limiter counts."""
 
 Start = Callable[..., Callable[[bytes], None]]
 
@@ -36,12 +36,12 @@ _DATE = re.compile(rb"\r\nDate: [^\r]+\r\n")
 
 
 class Noting:
-    """Around an application that needs of its request nothing but to answer it: how they came."""
+    """Wraps an application that only uses `start_response`, and records how each request reached it."""
 
     def __init__(self, app: Callable[[Start], Iterable[bytes]]) -> None:
         self._app = app
         self.again: list[bool] = []
-        """Whether the request was the one before once more: only gunicorn gives an application its early hints."""
+        """True if the request repeated the one before: only gunicorn provides early hints to an application."""
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         self.again.append("wsgi.early_hints" not in environ)
@@ -50,7 +50,7 @@ class Noting:
 
 
 class BlockingWorker(SiarWorker):
-    """On nothing but the thread that calls it."""
+    """Runs everything on the calling thread."""
 
     def __init__(self, app: App, **options: Any) -> None:
         """`options`: gunicorn's settings."""
@@ -58,12 +58,12 @@ class BlockingWorker(SiarWorker):
         for name, value in options.items():
             cfg.set(name, value)
         super().__init__(1, 0, [], None, 60, cfg, Logger(Config()))
-        self.tmp.close()  # No master waits for a sign of life.
+        self.tmp.close()  # There is no master that checks for a heartbeat.
         self.wsgi = app
         self.pauses_s: list[float] = []
-        """What the door made its visitor wait."""
+        """Pauses that the connection limiter imposed on its client."""
         self.limits_s: list[float] = []
-        """How long each wait for a request might have been."""
+        """Timeouts of each wait for a request."""
         self.on_give_way: Callable[[], None] = lambda: None
 
     def current(self) -> Any:
@@ -87,7 +87,7 @@ class BlockingWorker(SiarWorker):
         *reads: bytes,
         then: Callable[[socket.socket], None] = lambda theirs: theirs.shutdown(socket.SHUT_WR),
     ) -> list[bytes]:
-        """Serve a connection that brings these, one with each read, and ends; what was written, one for each write.
+        """Serve a connection that receives each of these in one read, and then ends. Returns each write's data.
 
         `then`: what its client does instead of ending it.
         """
@@ -104,22 +104,22 @@ class BlockingWorker(SiarWorker):
 
 @contextlib.contextmanager
 def _gunicorn_as_it_was() -> Iterator[None]:
-    """After the block: without what a worker puts in its places."""
-    kept = RequestParser.mesg_class, wsgi.create
+    """Undo the worker's changes to gunicorn's classes after the block."""
+    before = RequestParser.mesg_class, wsgi.create
     try:
         yield
     finally:
-        RequestParser.mesg_class, wsgi.create = kept
+        RequestParser.mesg_class, wsgi.create = before
 
 
 def _reads(sock: socket.socket) -> Iterator[bytes]:
-    """What each read finds, to the end."""
+    """Yield what each read returns, to the end."""
     while True:
         try:
             data = sock.recv(1 << 20)
         except (
             ConnectionResetError
-        ):  # Said once, before what has come: the other end has left something unread.
+        ):  # Raised once, before the pending data, if the other end has left something unread.
             continue
         if not data:
             return
@@ -127,5 +127,5 @@ def _reads(sock: socket.socket) -> Iterator[bytes]:
 
 
 def undated(*writes: bytes) -> bytes:
-    """All of it, with the time of day taken out."""
+    """Return all writes joined, without the Date header."""
     return _DATE.sub(b"\r\nDate: -\r\n", b"".join(writes))

@@ -1,4 +1,4 @@
-"""Every broker for the contract suite, with what may happen to the process around it."""
+"""Every broker for the contract suite, hosted so that its process can be stopped, killed and restarted."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ KINDS = ("memory", "sqlite", "redis")
 ALL = Filter("sse")
 
 AGE_MAX_US = 10**12
-"""Nothing is too old unless a test says so."""
+"""So large that nothing expires unless a test sets another limit."""
 
 
 class Bounds(TypedDict):
-    """Bounds of a broker's history."""
+    """Limits of a broker's history."""
 
     count_max: int
     bytes_max: int
@@ -33,7 +33,7 @@ class Bounds(TypedDict):
 
 
 class BrokerHost:
-    """A process's worth of broker: it can end in order, be killed, and start again."""
+    """Stands for a process with a broker: it can be stopped in order, killed, and started again."""
 
     def __init__(self, kind: str, folder: Path) -> None:
         self.kind = kind
@@ -45,12 +45,12 @@ class BrokerHost:
 
     @property
     def is_durable(self) -> bool:
-        """Whether history outlives the process."""
+        """True if history outlives the process."""
         return self.kind != "memory"
 
     @property
     def keeps_trials(self) -> bool:
-        """Whether trials outlive it too."""
+        """True if trials outlive the process."""
         return self.kind == "redis"
 
     @property
@@ -61,7 +61,7 @@ class BrokerHost:
     def start(
         self, *, count_max: int = 1000, bytes_max: int = 10**9, age_max_us: int = AGE_MAX_US
     ) -> MemoryBroker:
-        """The broker within these bounds."""
+        """Start a broker with these limits."""
         self._bounds = {"count_max": count_max, "bytes_max": bytes_max, "age_max_us": age_max_us}
         if self.kind == "redis":
             self.broker = self.redis_broker()
@@ -72,8 +72,8 @@ class BrokerHost:
         return self.broker
 
     def redis_broker(self) -> MemoryBroker:
-        """Another server's broker, on the same Redis."""
-        # Only here: who tests the others needs no Redis.
+        """Return another server's broker on the same Redis."""
+        # Imported here, so that tests of other brokers need no Redis.
         from app.server.broker.redis.broker import RedisBroker
         from app.server.broker.redis.link import RedisLink
 
@@ -82,14 +82,14 @@ class BrokerHost:
         return RedisBroker(RedisLink(address), **self._bounds)
 
     def restart(self) -> MemoryBroker:
-        """End in order and start again."""
+        """Stop in order and start again."""
         self.broker.close()
         return self.start(**self._bounds)
 
     def kill_and_start(self) -> MemoryBroker:
-        """Start again from what the files hold at this moment, as after `kill -9`."""
+        """Start again from the current contents of the files, as after `kill -9`."""
         if self.kind == "redis":
-            return self.restart()  # There is nothing that an end in order does for what Redis has.
+            return self.restart()  # An orderly stop makes no difference to the data in Redis.
         before = self.path
         self._lives += 1
         for end in ("", "-wal"):
@@ -102,22 +102,22 @@ class BrokerHost:
 
 
 def publish(broker: MemoryBroker, body: str = "x", topic: str = "default", **members: Any) -> Published:
-    """Publish with what a test does not care about filled in."""
+    """Publish, with default values for what a test does not care about."""
     return broker.publish(Draft(title="t", body=body, topic=topic, due_us=clock.now_us(), **members))
 
 
 def missed(broker: MemoryBroker, since: Position, wanted: Filter = ALL) -> Replay:
-    """What a client that left off there gets."""
+    """Return the replay for a client whose last position is `since`."""
     seen: list[Replay] = []
     broker.attach(since, wanted, seen.append)
     return seen[0]
 
 
 def offsets(replay: Replay) -> list[int]:
-    """Of what was missed."""
+    """Return the offsets of a replay."""
     return [each.offset for each in replay.notifications]
 
 
 def pass_time(us: int) -> None:
-    """Let the server's clock be later by so much."""
+    """Advance the server's clock."""
     clock.fix(anchor_us=clock.anchor_us() + us, timebase=clock.timebase())

@@ -1,7 +1,7 @@
-"""Siar as it is, with a count of what lives in its process: `gunicorn -c gunicorn.conf.py tests.support.census_app:app`.
+"""Siar with counts of live objects in its process: `gunicorn -c gunicorn.conf.py tests.support.census_app:app`.
 
-`GET /census` tells the green threads that run or wait, and how many objects there are of each of our own classes.
-`POST /leavings` stops the collector of cycles; `GET /leavings` tells what has been left to it since, by class.
+`GET /census` returns the number of green threads, and of objects of each of our own classes.
+`POST /leavings` disables the cycle collector; `GET /leavings` returns what only it could free since then, by class.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _left: Counter[str] = Counter()
 
 @app.get("/census")
 def census() -> flask.Response:
-    """What is left when the rubbish is out."""
+    """Collect garbage and return the counts of live objects."""
     gc.collect()
     everything = gc.get_objects()
     kinds = Counter(_name(kind) for kind in map(type, everything) if _is_ours(kind))
@@ -37,7 +37,7 @@ def census() -> flask.Response:
 
 @app.post("/leavings")
 def begin() -> flask.Response:
-    """From here on cycles stay."""
+    """Collect garbage and disable the cycle collector."""
     gc.collect()
     gc.disable()
     _left.clear()
@@ -46,7 +46,7 @@ def begin() -> flask.Response:
 
 @app.get("/leavings")
 def leavings() -> flask.Response:
-    """What only the collector took away since then, and the sessions that somebody still holds."""
+    """Return the objects that only the cycle collector freed since then, and the number of referenced sessions."""
     gc.set_debug(gc.DEBUG_SAVEALL)
     gc.collect()
     gc.set_debug(0)

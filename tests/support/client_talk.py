@@ -1,4 +1,4 @@
-"""A client of any transport for tests: a socket, and the decoder that built-in clients use."""
+"""A test client for any transport: a socket, and the decoder that built-in clients use."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ MakeProtocol = Callable[[Subscription], ClientProtocol]
 
 
 class Speaker:
-    """One connection. Everything that waits does so for bytes and fails when none come."""
+    """One connection. Methods that wait for data fail with a timeout."""
 
     def __init__(self, port: int, protocol: ClientProtocol) -> None:
         self.protocol = protocol
-        self.heard: list[dict[str, Any]] = []
-        """Notifications so far."""
+        self.received: list[dict[str, Any]] = []
+        """Notifications received so far."""
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.sock.sendall(protocol.opening())
 
-    def hear_until(self, condition: Callable[[], bool]) -> None:
-        """Read until it holds."""
+    def receive_until(self, condition: Callable[[], bool]) -> None:
+        """Read until the condition holds."""
         while not condition():
-            assert self.hear_some(), "the server ended the connection"
+            assert self.receive_some(), "the server ended the connection"
 
-    def hear_some(self) -> bool:
-        """Whatever comes next; whether the connection still stands."""
+    def receive_some(self) -> bool:
+        """Read once. Returns whether the connection is still open."""
         try:
             data = self.sock.recv(65_536)
         except ConnectionError:
             return False
-        self.heard += self.protocol.receive_data(data)
+        self.received += self.protocol.receive_data(data)
         if self.protocol.outgoing:
             self.sock.sendall(self.protocol.outgoing)
             self.protocol.outgoing.clear()
         return bool(data) and not self.protocol.ended
 
     def notifications(self, count: int) -> list[dict[str, Any]]:
-        """The next ones, waited for."""
-        self.hear_until(lambda: len(self.heard) >= count)
-        found, self.heard = self.heard[:count], self.heard[count:]
+        """Wait for the next notifications and return them."""
+        self.receive_until(lambda: len(self.received) >= count)
+        found, self.received = self.received[:count], self.received[count:]
         return found
 
 
@@ -51,8 +51,8 @@ class Speaker:
 def speaking(
     port: int, make: MakeProtocol, *, topics: tuple[str, ...] = (), last_event_id: str | None = None
 ) -> Iterator[Speaker]:
-    """A client that is in: the server has told it the position."""
+    """Connect a client that has received its position."""
     speaker = Speaker(port, make(Subscription(f"http://127.0.0.1:{port}", topics, last_event_id)))
     with contextlib.closing(speaker.sock):
-        speaker.hear_until(lambda: speaker.protocol.position is not None)
+        speaker.receive_until(lambda: speaker.protocol.position is not None)
         yield speaker

@@ -1,4 +1,4 @@
-"""A clock process of a test's own, and a probe by hand."""
+"""A clock process for a test, and a probe of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ClockProcess:
         return client
 
     def end(self) -> bytes:
-        """Close its standard input, as a parent that dies does; what it has written to standard error."""
+        """Close its standard input, as a dying parent does. Returns what it has written to standard error."""
         _, errors = self.process.communicate(timeout=PATIENCE_S)
         return errors
 
@@ -52,7 +52,7 @@ def start(*options: str) -> ClockProcess:
 
 
 def ask(client: ClientConnection, number: int) -> tuple[Probe, dict[str, Any]]:
-    """One probe, stamped by the monotonic clock alone, and the answer as it came."""
+    """Send one probe, stamped with the monotonic clock. Returns it with the raw answer."""
     t1_us = clock.monotonic_us()
     client.send(json.dumps({"probe": number}))
     text = client.recv(timeout=PATIENCE_S)

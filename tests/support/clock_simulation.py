@@ -1,4 +1,4 @@
-"""A client clock and a network path whose truth is known: what the clock tests and their vectors are made of.
+"""Simulation of a client clock and a network path with known truth, for the clock tests and their test vectors.
 
 Everything happens at an *elapsed* time, true microseconds since the session began. Two clocks stamp it: the server's,
 which is true time plus an anchor, and the client's, which runs at its own rate, wanders, steps and sleeps.
@@ -16,20 +16,20 @@ from app.core.clocksync.model import Probe
 
 ANCHOR_US = 1_790_000_000_000_000
 IDLE_US = 100_000.0
-"""A radio in power save dozes after this much silence."""
+"""Idle time after which a radio in power save mode dozes."""
 BEACON_US = 102_400.0
 
 
 START_PROBE_COUNT, BURST_PROBE_COUNT, END_PROBE_COUNT = 32, 8, 16
 PROBE_SPACING_US = (15_000.0, 40_000.0)
 BURST_PERIOD_US = (4_000_000.0, 6_000_000.0)
-"""A phone's probes, as `static/js/probing.js` plans them and gives the reasons."""
+"""A phone's probes, as planned and explained in `static/js/probing.js`."""
 
 BURST_DURATION_MAX_US = 1_000_000.0
-"""Longer than any burst."""
+"""Upper bound of a burst's duration."""
 
 Delay = Callable[[Random, bool], float]
-"""Microseconds on the way, from a random source and whether the radio dozed."""
+"""Microseconds of delay, from a random source and whether the radio dozed."""
 
 
 def _exponential(least_us: float, mean_us: float) -> Delay:
@@ -37,7 +37,7 @@ def _exponential(least_us: float, mean_us: float) -> Delay:
 
 
 def _wifi(least_us: float) -> Delay:
-    """Mostly quick, and now and then a retransmission."""
+    """Return mostly short delays, with an occasional retransmission."""
     return lambda rng, dozed: (
         least_us
         + rng.expovariate(1.0 / 700.0)
@@ -61,15 +61,15 @@ PATHS: dict[str, tuple[Delay, Delay]] = {
 
 @dataclass(frozen=True)
 class ClientClock:
-    """How far the client's clock has gone at an elapsed time."""
+    """A client's clock as a function of elapsed time."""
 
     start_us: float = 250_000.0
     rate: float = 0.0
-    """Gain against true time, as a plain ratio."""
+    """Rate error against true time, as a plain ratio."""
     wander_us: float = 0.0
-    """Amplitude of a slow swing around the straight line."""
+    """Amplitude of a slow oscillation around the straight line."""
     quantum_us: float = 100.0
-    """Stamps are cut down to a multiple of it."""
+    """Resolution: stamps are rounded down to a multiple of it."""
     steps: tuple[tuple[float, float], ...] = ()
     """(elapsed_us, step_us) pairs."""
     sleep: tuple[float, float] = (math.inf, 0.0)
@@ -92,7 +92,7 @@ class ClientClock:
 
 @dataclass(frozen=True)
 class Arrival:
-    """One notification and the truth about it."""
+    """One notification with its true delay."""
 
     sent_us: float
     received_us: float
@@ -102,10 +102,10 @@ class Arrival:
 
 @dataclass
 class Session:
-    """What a client would have recorded."""
+    """Everything that a client would have recorded."""
 
     probes: list[tuple[Probe, str]] = field(default_factory=list)
-    """With the timebase of each, in the order sent."""
+    """Probes with their timebase, in the order sent."""
     arrivals: list[Arrival] = field(default_factory=list)
 
 
@@ -118,7 +118,7 @@ def simulate(
     notification_period_us: float = 500_000.0,
     restart_us: float = math.inf,
 ) -> Session:
-    """A session over a path. At `restart_us` the server starts again, with another anchor and timebase."""
+    """Simulate a session over a path. At `restart_us` the server restarts, with another anchor and timebase."""
     rng = Random(seed)
     session = Session()
     for probe, timebase in _probes(path, rng, clock, duration_us, restart_us):
@@ -143,7 +143,7 @@ def _probes(
         if clock.is_asleep(sent_us):
             continue
         dozed = sent_us - last_sent_us > IDLE_US
-        # One TCP connection: nothing overtakes.
+        # One TCP connection, so no packet overtakes another.
         received_us = max(received_us, sent_us + up(rng, dozed))
         held_us = rng.uniform(5.0, 60.0)
         answered_us = max(answered_us, clock.awake_from_us(received_us + held_us + down(rng, dozed)))
@@ -162,7 +162,7 @@ def _probes(
 
 
 def _probe_times_us(duration_us: float, rng: Random) -> list[float]:
-    """When a phone sends its probes, microseconds after the session began; the last burst starts at its end."""
+    """Return a phone's probe times, in microseconds since the session began; the last burst starts at its end."""
     times_us = _burst_us(0.0, START_PROBE_COUNT, rng)
     start_us = rng.uniform(*BURST_PERIOD_US)
     while start_us < duration_us - BURST_DURATION_MAX_US:

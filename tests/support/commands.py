@@ -1,4 +1,4 @@
-"""`./siar` as a user types it."""
+"""`./siar` as a user calls it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.server import ROOT
 def siar(
     folder: Path, *arguments: str, timeout_s: float = 120, **settings: str
 ) -> subprocess.CompletedProcess[str]:
-    """`./siar ...` in `folder`, without the wrapper's set-up."""
+    """Run `./siar ...` in `folder`, without the wrapper's setup."""
     return subprocess.run(
         [sys.executable, "-P", "-m", "app", *arguments],
         capture_output=True,
@@ -25,6 +25,6 @@ def siar(
 
 
 def environment_of(**settings: str) -> dict[str, str]:
-    """The environment of a command: ours, with these settings only."""
+    """Return the environment of a command: ours, with these settings only."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
     return environment | {"PYTHONPATH": str(ROOT)} | settings

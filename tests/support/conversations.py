@@ -1,4 +1,4 @@
-"""Valid WebSocket streams of all kinds, for property tests, and ways to cut them into pieces."""
+"""Valid WebSocket streams of all kinds for property tests, and ways to split them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from app.core.protocol.websocket import Message, Opcode, encode_frame
 
 BOUND = 5_000
-"""Of a message; small enough that examples reach it."""
+"""Maximum size of a message; small enough that examples reach it."""
 
 noise = st.binary(max_size=300)
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A valid stream and what it says."""
+    """A valid stream and the messages in it."""
 
     stream: bytes
     messages: list[Message]
@@ -36,8 +36,8 @@ def frame(opcode: Opcode, payload: bytes, *, mask: bytes | None, final: bool = T
 
 @st.composite
 def conversations(draw: st.DrawFn, *, from_client: bool) -> Conversation:
-    """Messages, fragmented at will, with control frames anywhere between frames."""
-    stream, said = b"", []
+    """Generate messages, fragmented anywhere, with control frames between any frames."""
+    stream, messages = b"", []
 
     def mask() -> bytes | None:
         return draw(st.binary(min_size=4, max_size=4)) if from_client else None
@@ -49,11 +49,11 @@ def conversations(draw: st.DrawFn, *, from_client: bool) -> Conversation:
         for number, piece in enumerate(pieces):
             for control in draw(st.lists(controls, max_size=2)):
                 stream += frame(control.opcode, control.payload, mask=mask())
-                said.append(control)
+                messages.append(control)
             opcode = Opcode.CONTINUATION if number else message.opcode
             stream += frame(opcode, piece, mask=mask(), final=number == len(pieces) - 1)
-        said.append(message)
-    return Conversation(stream, said)
+        messages.append(message)
+    return Conversation(stream, messages)
 
 
 def pieces_of(data: bytes, cuts: list[int]) -> list[bytes]:
@@ -61,7 +61,7 @@ def pieces_of(data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 def split(data: bytes, draw: st.DataObject) -> list[bytes]:
-    """`data` in pieces: at a few places, or at every byte."""
+    """Split `data` at a few places, or into single bytes."""
     if draw.draw(st.booleans()):
         return [data[at : at + 1] for at in range(len(data))]
     return pieces_of(data, sorted(draw.draw(st.lists(st.integers(0, len(data)), max_size=8))))

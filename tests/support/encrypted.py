@@ -1,4 +1,4 @@
-"""A real `serve` over TLS, and how a test speaks to it."""
+"""A real `serve` over TLS, and clients for it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Encrypted:
     folder: Path
 
     def ask(self, path: str, host: str = "127.0.0.1") -> tuple[http.client.HTTPResponse, bytes]:
-        """One GET: the answer and its body."""
+        """Send a GET. Returns the response and its body."""
         link = http.client.HTTPSConnection(host, self.port, timeout=PATIENCE_S, context=self.trust)
         with contextlib.closing(link):
             link.request("GET", path)
@@ -43,8 +43,8 @@ class Encrypted:
         assert self.request("POST", "/api/notifications", {"title": title, "body": ""})[0] == 201
 
     def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """One request as the operator, whose token the terminal shows: status and decoded JSON."""
-        token = self.said(r"Bearer ([\w-]+)")[1]
+        """Send a request as the operator, whose token the terminal shows. Returns status and decoded JSON."""
+        token = self.wait_for_output(r"Bearer ([\w-]+)")[1]
         link = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S, context=self.trust)
         with contextlib.closing(link):
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -52,8 +52,8 @@ class Encrypted:
             answer = link.getresponse()
             return answer.status, json.loads(answer.read())
 
-    def said(self, text: str) -> re.Match[str]:
-        """What it said, once it has."""
+    def wait_for_output(self, text: str) -> re.Match[str]:
+        """Wait until its output matches and return the match."""
         deadline_s = time.monotonic() + PATIENCE_S
         while (found := re.search(text, self.log.read_text())) is None:
             assert time.monotonic() < deadline_s, self.log.read_text()
@@ -63,7 +63,7 @@ class Encrypted:
 
 @contextlib.contextmanager
 def serving(folder: Path, *arguments: str, trust: str) -> Iterator[Encrypted]:
-    """`serve` with these arguments, ready; `trust` names the file by which it is known, in `folder`."""
+    """Run `serve` with these arguments; yields when it is ready. `trust`: the CA file, in `folder`."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SIAR_", "LC_"))}
     log = folder / "serve.log"
     with log.open("wb") as file:
@@ -79,7 +79,7 @@ def serving(folder: Path, *arguments: str, trust: str) -> Iterator[Encrypted]:
         )
     try:
         plain = Encrypted(0, ssl.create_default_context(), log, folder)
-        port = int(plain.said(r"https://127\.0\.0\.1:(\d+)/")[1])
+        port = int(plain.wait_for_output(r"https://127\.0\.0\.1:(\d+)/")[1])
         server = Encrypted(port, ssl.create_default_context(cafile=folder / trust), log, folder)
         deadline_s = time.monotonic() + PATIENCE_S
         while True:

@@ -1,4 +1,4 @@
-"""A session of polling on its way to a WebSocket, stopped at each of the three steps."""
+"""An Engine.IO polling session on its way to a WebSocket, stopped at each of the three steps."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tests.support.protocol_server import Polling
 
 
 def probing(polling: Polling) -> ClientConnection:
-    """A WebSocket of the same session, nothing said yet."""
+    """Open a WebSocket for the session, without sending anything."""
     return polling.endpoint.websocket(f"EIO=4&transport=websocket&sid={polling.sid}")
 
 
 def probed(polling: Polling) -> ClientConnection:
-    """One whose probe was answered."""
+    """Open a WebSocket whose probe was answered."""
     connection = probing(polling)
     connection.send("2probe")
     assert connection.recv(timeout=PATIENCE_S) == "3probe"
@@ -22,7 +22,7 @@ def probed(polling: Polling) -> ClientConnection:
 
 
 def upgraded(polling: Polling) -> ClientConnection:
-    """One that has taken over."""
+    """Open a WebSocket that has taken over the session."""
     connection = probed(polling)
     connection.send("5")
     polling.wait_until(lambda state: state.get("is_upgraded"))

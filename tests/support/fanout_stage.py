@@ -1,4 +1,4 @@
-"""Connections and framings of a test's own below the real fan-out, on socket pairs: no server, no transport."""
+"""Test connections and framings for the real fan-out, on socket pairs without server or transport."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from app.server.wsgi.takeover import RawSocket
 from tests.support.patience import PATIENCE_S
 
 END = b"!"
-"""Ends each frame; nothing that these tests publish holds it."""
+"""End of each frame; no notification of these tests contains it."""
 
 BY_SSE = Filter("sse")
 
 
 class Framing:
-    """Frames that can be told apart, and a note of who was handed what in the stock way."""
+    """Makes distinguishable frames, and records which connections were passed to it on the stock path."""
 
     def __init__(self) -> None:
         self.framed: list[tuple[int, str]] = []
@@ -46,7 +46,7 @@ class Framing:
 
 
 class Stock:
-    """A connection in the libraries' way."""
+    """A connection on the stock path."""
 
     def __init__(self, wanted: Filter) -> None:
         self.wanted = wanted
@@ -61,7 +61,7 @@ class Stock:
 
 
 class Direct(DetachedConnection):
-    """A connection that was taken over, and its peer."""
+    """A connection on the direct path, with its peer."""
 
     __slots__ = ("_fanout", "_read", "leaves_at_start", "peer", "reasons", "replays", "wanted")
 
@@ -87,14 +87,14 @@ class Direct(DetachedConnection):
         self.finish(b"bye" + END, reason)
 
     def on_data(self, data: bytes) -> None:
-        """Peers only listen here."""
+        """Ignore data: peers only listen here."""
 
     def on_closed(self, reason: Closed) -> None:
         self.reasons.append(reason)
         self._fanout.unsubscribe(self, reason)
 
     def next_frame(self) -> str:
-        """What the peer reads next; waits for it."""
+        """Wait for the next frame at the peer and return it."""
         while END not in self._read:
             data = self.peer.recv(4096)
             assert data, "the connection ended before a frame came"
@@ -104,7 +104,7 @@ class Direct(DetachedConnection):
 
 
 class Stage:
-    """A broker and a fan-out, with a framing for each transport."""
+    """A broker and a fan-out with a framing for each transport."""
 
     def __init__(self) -> None:
         self.broker = MemoryBroker(count_max=1000, bytes_max=10**9, age_max_us=10**12)
@@ -115,20 +115,20 @@ class Stage:
         self._made: list[Direct] = []
 
     def direct(self, wanted: Filter = BY_SSE, encoding: str = "", **more: bool) -> Direct:
-        """A connection of our own kind, subscribed."""
+        """Subscribe a connection of the direct path."""
         made = Direct(self.fanout, wanted, **more)
         self._made.append(made)
         self.fanout.subscribe(made, None, encoding)
         return made
 
     def stock(self, wanted: Filter = BY_SSE) -> Stock:
-        """A connection of the libraries' kind, subscribed."""
+        """Subscribe a connection of the stock path."""
         made = Stock(wanted)
         self.fanout.subscribe(made, None)
         return made
 
     def close(self) -> None:
-        """End every connection on both sides."""
+        """Close every connection on both sides."""
         for each in self._made:
             each.drop(CLOSED_LOST)
             each.peer.close()

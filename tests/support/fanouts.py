@@ -1,4 +1,4 @@
-"""The ways of fan-out that the same tests are held against."""
+"""Fan-out paths that the same tests run on."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 FANOUTS = ("direct", pytest.param("stock", marks=pytest.mark.slow))
-"""The libraries' way is held to the same, in the runs that have more time."""
+"""The stock path is tested in the longer runs only."""
 
 
 ONE_BY_ONE = "one by one"
-"""As directly, without the kernel's way of writing to many by one call."""
+"""The direct path with one `send` per connection, without io_uring."""
 
 WAYS_OF_WRITING = (*FANOUTS, pytest.param(ONE_BY_ONE, marks=pytest.mark.slow))
 
 
 def fanout_settings(way: str) -> dict[str, Any]:
-    """The settings that choose it."""
+    """Return the settings that select the path."""
     return {"fanout": "direct", "io_uring": "false"} if way == ONE_BY_ONE else {"fanout": way}

@@ -1,4 +1,4 @@
-"""Frames that give no message, as many and as fast as they go."""
+"""Floods of frames that contain no message, sent as fast as possible."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FLOODS: dict[str, tuple[bytes, bytes]] = {
         frame(Opcode.CONTINUATION, b"", mask=MASK, final=False),
     ),
 }
-"""What comes first, and what then comes again and again."""
+"""For each flood, what is sent first, and what is then repeated."""
 
 
 def is_ended_by(sock: socket.socket, flood: str) -> bool:
-    """Whether the server ends the connection upon a million of them; what it answers is read."""
+    """Return whether the server closes the connection within a million frames; its answers are read."""
     first, again = FLOODS[flood]
     try:
         sock.sendall(first)
@@ -35,6 +35,6 @@ def is_ended_by(sock: socket.socket, flood: str) -> bool:
                     return True
     except TimeoutError:
         return False
-    except OSError:  # Over TLS the end of a connection has other names.
+    except OSError:  # Over TLS, a closed connection raises other errors.
         return True
     return False

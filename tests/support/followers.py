@@ -1,4 +1,4 @@
-"""Clients that always come back, as a browser's do, and a publisher that repeats what got no answer."""
+"""Clients that always reconnect, as browsers do, and a publisher that repeats what was not answered."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.support.server import RunningServer
 from tests.support.streams import socketio, sse
 
 COME_BACK_AFTER_S = 0.05
-"""Far sooner than a real client, so that a test meets the server's first moments."""
+"""Much sooner than a real client, so that tests meet the server right after its start."""
 
 BROKEN = (AssertionError, OSError, http.client.HTTPException, WebSocketException, EOFError, ValueError)
-"""How a connection may end."""
+"""Exceptions with which a connection may end."""
 
 
 def wait_for(condition: Callable[[], bool], what: Callable[[], object], *, times: int = 1) -> None:
-    """Until it holds; otherwise the test fails with `what`, after so many `times` the usual wait."""
+    """Wait until the condition holds; otherwise fail with `what`, after `times` the usual timeout."""
     deadline_s = time.monotonic() + times * PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline_s, what()
@@ -32,7 +32,7 @@ def wait_for(condition: Callable[[], bool], what: Callable[[], object], *, times
 
 
 class Follower(threading.Thread):
-    """Receives on one transport, from connection to connection."""
+    """Receives on one transport, over any number of connections."""
 
     def __init__(self, port: int, transport: str, *, host: str = "127.0.0.1") -> None:
         super().__init__(name=f"follower-{transport}", daemon=True)
@@ -41,14 +41,14 @@ class Follower(threading.Thread):
         self.transport = transport
         self.titles: list[str] = []
         self.gaps: list[dict[str, Any]] = []
-        self.told: list[str] = []
-        """Whether publishing was possible, each time that it changed."""
+        self.states: list[str] = []
+        """Announced states of the service, in order."""
         self.connections = 0
         self.last_id = ""
         self.leaves = threading.Event()
 
     def run(self) -> None:
-        """Until told to leave."""
+        """Run until `leaves` is set."""
         while not self.leaves.is_set():
             with contextlib.suppress(*BROKEN):
                 if self.transport == "sse":
@@ -76,7 +76,7 @@ class Follower(threading.Thread):
 
     def _take(self, event: str, argument: dict[str, Any]) -> None:
         if event == "service":
-            self.told.append(argument["state"])
+            self.states.append(argument["state"])
             return
         self.last_id = argument["id"]
         if event == "gap":
@@ -86,7 +86,7 @@ class Follower(threading.Thread):
 
 
 class Publisher(threading.Thread):
-    """Publishes "0", "1", "2", ... and repeats each with its key until it is answered."""
+    """Publishes "0", "1", "2", ... and repeats each with its idempotency key until it is answered."""
 
     def __init__(self, server: RunningServer, count: int, *, keys: str = "key") -> None:
         super().__init__(name="publisher", daemon=True)
@@ -97,11 +97,11 @@ class Publisher(threading.Thread):
         self.gives_up = threading.Event()
 
     def has_answers(self, count: int) -> Callable[[], bool]:
-        """The condition that so many were answered."""
+        """Return the condition that so many were answered."""
         return lambda: len(self.answered) >= count
 
     def run(self) -> None:
-        """To the last one."""
+        """Publish all notifications."""
         for number in range(self._count):
             body = {"title": str(number), "body": "", "idempotency_key": f"{self._keys}-{number}"}
             while not self.gives_up.is_set():
@@ -115,7 +115,7 @@ class Publisher(threading.Thread):
 
 @contextlib.contextmanager
 def following(port: int, transports: tuple[str, ...]) -> Iterator[list[Follower]]:
-    """A connected follower for each."""
+    """Run a connected follower for each transport."""
     followers = [Follower(port, transport) for transport in transports]
     for follower in followers:
         follower.start()

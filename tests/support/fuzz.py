@@ -1,6 +1,6 @@
-"""How hard fuzzing tries: a little in every run of the suite, much with FUZZ_EXAMPLES=<number>.
+"""Effort of fuzzing: a little in every run of the suite, much with FUZZ_EXAMPLES=<number>.
 
-Without that number the dice are the same every time, so that nobody's landing meets another's luck.
+Without that number, examples are the same every time, so that no change fails because of another one's bad luck.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _ASKED = os.environ.get("FUZZ_EXAMPLES", "")
 
 
 def effort(examples: int) -> settings:
-    """The settings of a property that is tried on `examples` inputs unless told otherwise."""
+    """Return the settings of a property that is tried on `examples` inputs by default."""
     return settings(
         max_examples=int(_ASKED) if _ASKED else examples,
         derandomize=not _ASKED,
-        deadline=None,  # A machine may be busy; a server that hangs is found by the test's own time limits.
+        deadline=None,  # The machine may be busy; a hanging server is found by the test's own timeouts.
         database=None,
         suppress_health_check=list(HealthCheck),
     )
@@ -39,4 +39,4 @@ json_values = st.recursive(
     ),
     max_leaves=8,
 )
-"""What JSON may say, NaN included, which `json.dumps` writes and nobody should take."""
+"""Any JSON value, including NaN, which `json.dumps` writes and nobody should accept."""

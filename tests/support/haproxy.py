@@ -1,4 +1,4 @@
-"""A real haproxy of a test's own, with the lines that docs/operations.md recommends."""
+"""A real haproxy for a test, with the configuration that docs/operations.md recommends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BEGIN = "```haproxy\n"
 
 @contextlib.contextmanager
 def haproxy(folder: Path, backend: int) -> Iterator[int]:
-    """The port of a haproxy before a server on this port of loopback."""
+    """Run a haproxy before a server on this port of loopback. Yields haproxy's port."""
     program = require_tool("haproxy", "haproxy")
     port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def haproxy(folder: Path, backend: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def started(command: list[str], log_path: Path, port: int) -> Iterator[None]:
-    """A program that listens on a port of loopback."""
+    """Run a program that listens on a port of loopback."""
     with log_path.open("wb") as log:
         process = processes.spawn(command, env=processes.environment(), stdout=log, stderr=log)
     try:

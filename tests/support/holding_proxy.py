@@ -1,4 +1,4 @@
-"""A TCP proxy that holds requests for one path back until it lets them go, while everything else passes."""
+"""A TCP proxy that holds back requests for one path until they are released; everything else passes."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import contextlib
 import socket
 import threading
 
-from app.tools.calibrate.kept_sockets import KeptSockets, break_
+from app.tools.calibrate.socket_registry import SocketRegistry, shut_down
 
 
 class HoldingProxy:
-    """Listens on a free port of loopback until it is closed. Use as a context manager."""
+    """Proxy on a free port of loopback. Use it as a context manager; it listens until the end of the block."""
 
     def __init__(self, host: str, port: int, *, path: str) -> None:
-        """`path`: as it stands in the request's first line; requests come one at a time, each in a piece of its own."""
+        """`path`: as in the request's first line; each request must arrive in a read of its own."""
         self._target = (host, port)
         self._line = f" {path}".encode()
         self._may_pass = threading.Event()
         self._may_pass.set()
-        self._sockets = KeptSockets()
+        self._sockets = SocketRegistry()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -27,22 +27,22 @@ class HoldingProxy:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self.let_go()
-        break_(self._listener)
+        self.release()
+        shut_down(self._listener)
         self._listener.close()
         self._sockets.close()
 
     def hold(self) -> None:
-        """From now on requests for the path wait."""
+        """Hold back requests for the path."""
         self._may_pass.clear()
 
-    def let_go(self) -> None:
-        """What waited goes on, and what comes passes."""
+    def release(self) -> None:
+        """Release held requests, and let further ones pass."""
         self._may_pass.set()
 
     def _accept(self) -> None:
-        while client := self._sockets.accepted(self._listener):
-            server = self._sockets.connected(self._target)
+        while client := self._sockets.accept(self._listener):
+            server = self._sockets.connect(self._target)
             if server is None:
                 return
             for source, target, is_request in ((client, server, True), (server, client, False)):

@@ -1,4 +1,4 @@
-"""Imports between the modules of app/, as the source says them: in functions and for types too."""
+"""Imports between the modules of app/, read from the source, including those in functions and for types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIERS = ("cli", "tools", "lab", "server", "store", "core")
 """The folders of app/ from the top down: each imports from those below it, never from one above."""
 
 BASICS = ("clock", "i18n", "paths", "settings")
-"""Modules beside the folders, which all but `core` may import; they import `core` and each other."""
+"""Modules next to the folders that all but `core` may import; they import `core` and each other."""
 
 Graph = dict[str, set[str]]
 """Names, and what each of them imports."""
@@ -47,8 +47,8 @@ def _absolute_base(node: ast.ImportFrom, module: str, *, is_package: bool) -> st
     if not node.level:
         return node.module or ""
     package = module.split(".") if is_package else module.split(".")[:-1]
-    kept = package[: len(package) - node.level + 1]
-    return ".".join([*kept, *([node.module] if node.module else [])])
+    base = package[: len(package) - node.level + 1]
+    return ".".join([*base, *([node.module] if node.module else [])])
 
 
 def imports_of(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Two Socket.IO clients that others wrote, behind one handle: npm's official one, and python-socketio's."""
+"""Two Socket.IO clients by others behind one interface: npm's official one, and python-socketio's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLIENTS = ("javascript", "python")
 
 
 class InteropClient:
-    """A client in a process of its own: lines of JSON to it, and lines of JSON for all that happens to it."""
+    """A client in its own process, commanded by lines of JSON, which reports events as lines of JSON."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -28,42 +28,42 @@ class InteropClient:
         threading.Thread(target=self._read, daemon=True).start()
 
     def wait(self, kind: str, **members: Any) -> dict[str, Any]:
-        """Its next report of this kind with these members; others before it are passed over."""
+        """Wait for its next report of this kind with these members, skipping others."""
         while True:
             report = self.next_report()
             if report["kind"] == kind and members.items() <= report.items():
                 return report
 
     def wait_for_all(self, *wanted: dict[str, Any]) -> None:
-        """Until each was reported, in whatever order."""
+        """Wait until each was reported, in any order."""
         missing = list(wanted)
         while missing:
             report = self.next_report()
             missing = [each for each in missing if not each.items() <= report.items()]
 
     def next_report(self) -> dict[str, Any]:
-        """Whatever it reports next."""
+        """Wait for its next report."""
         report = self._reports.get(timeout=PATIENCE_S)
         assert report is not None, "the client ended"
         return report
 
     def next_event(self, namespace: str = "/") -> tuple[str, list[Any]]:
-        """Name and arguments of the next event."""
+        """Return name and arguments of the next event."""
         report = self.wait("event", namespace=namespace)
         return report["event"], report["args"]
 
     def emit(self, event: str, *arguments: Any, namespace: str = "/") -> None:
-        """Have it send an event."""
+        """Make it send an event."""
         self.tell(do="emit", event=event, args=arguments, namespace=namespace)
 
     def call(self, event: str, *arguments: Any, namespace: str = "/") -> list[Any]:
-        """Have it send an event, and wait for the acknowledgement."""
+        """Make it send an event, and wait for the acknowledgement."""
         self.tell(do="call", event=event, args=arguments, namespace=namespace)
         answer: list[Any] = self.wait("ack")["args"]
         return answer
 
     def disconnect(self) -> None:
-        """Have it say goodbye in all its namespaces."""
+        """Make it disconnect from all its namespaces."""
         self.tell(do="disconnect", namespace="/")
 
     def break_off(self) -> None:
@@ -71,7 +71,7 @@ class InteropClient:
         self._write("break")
 
     def tell(self, **command: Any) -> None:
-        """One command."""
+        """Send it a command."""
         self._write(json.dumps(command))
 
     def _write(self, line: str) -> None:
@@ -81,7 +81,7 @@ class InteropClient:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        with contextlib.suppress(ValueError):  # closed while we read
+        with contextlib.suppress(ValueError):  # The file may be closed while it is read.
             for line in self._process.stdout:
                 self._reports.put(json.loads(line))
         self._reports.put(None)
@@ -102,6 +102,6 @@ _COMMANDS: dict[str, Callable[[], list[str]]] = {"javascript": _javascript, "pyt
 
 @contextlib.contextmanager
 def interop_client(kind: str, url: str, **options: Any) -> Iterator[InteropClient]:
-    """A client that is on its way to `url`, ended with the block."""
+    """Run a client that connects to `url`; it ends with the block."""
     with talking_process([*_COMMANDS[kind](), url, json.dumps(options)], ROOT) as process:
         yield InteropClient(process)

@@ -1,6 +1,6 @@
-"""python-socketio's own client, told by a test what to do: prints one JSON line per happening.
+"""python-socketio's own client, controlled by a test: prints one JSON line per event.
 
-The twin of tests/js/interop_client.mjs, with the same options, lines and reports.
+The counterpart of tests/js/interop_client.mjs, with the same options, commands and reports.
 Usage: python -m tests.support.interop_client URL '{"transports": ["websocket"]}'; ends when stdin does.
 """
 
@@ -19,7 +19,7 @@ import engineio
 import engineio.payload
 import socketio
 
-# Otherwise it takes 17 packets in one answer to a poll for an attack; its documentation names this way out.
+# By default it rejects more than 16 packets per poll as an attack; its documentation suggests this setting.
 engineio.payload.Payload.max_decode_packets = 10_000
 
 _output = threading.Lock()
@@ -31,7 +31,7 @@ def report(kind: str, **more: Any) -> None:
 
 
 def packed(value: Any) -> Any:
-    """JSON has no bytes: on these lines they are {"base64": "..."}."""
+    """Encode a value for JSON, where bytes become {"base64": "..."}."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, list | tuple):
@@ -50,13 +50,13 @@ def unpacked(value: Any) -> Any:
 
 
 class _InOrder(engineio.Client):  # type: ignore[misc]  # the library ships no types
-    """The library's, which starts a thread for each message: their order would say nothing of the server's."""
+    """The library's client without a thread per message, which would lose the order of messages."""
 
     def _trigger_event(self, event: str, *arguments: Any, **options: Any) -> Any:
         return super()._trigger_event(event, *arguments, **options | {"run_async": False})
 
     def disconnect(self, abort: bool = False, reason: str | None = None) -> None:
-        """The library's stops writing as soon as it wants to leave: what waits behind a request is never said."""
+        """Write what is queued before disconnecting; the library would stop writing at once."""
         while not abort and self.write_loop_task is not None and self.queue.unfinished_tasks:
             time.sleep(0.005)
         super().disconnect(abort, reason)
@@ -68,7 +68,7 @@ class _Client(socketio.Client):  # type: ignore[misc]  # the library ships no ty
 
 
 class Talking:
-    """The client and what it has seen."""
+    """The client, which reports what it receives."""
 
     def __init__(self, url: str, options: dict[str, Any]) -> None:
         self._last_event_id: str | None = None
@@ -140,4 +140,4 @@ if __name__ == "__main__":
     for each in sys.stdin:
         talking.obey(each.strip())
     talking.client.shutdown()
-    os._exit(0)  # Not waiting for the library's own threads.
+    os._exit(0)  # Do not wait for the library's threads.

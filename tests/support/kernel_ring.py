@@ -1,4 +1,4 @@
-"""Whether this kernel has io_uring for us, found out without the product's own way of asking."""
+"""Detection of io_uring on this kernel, independent of the product's own check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests with real processes share: a short plan, and a look at what is still alive."""
+"""Shared parts of tests with real processes: a short plan, and checks for processes that still run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.server import RunningServer
 
 
 def short_plan(**changes: object) -> Plan:
-    """Two trials of 0.25 s with two clients, and an idle window."""
+    """Return a plan with two trials of 0.25 s with two clients, and an idle window."""
     values = {
         "arms": arms_from_names(["sse", "socketio"]),
         "client_counts": (2,),
@@ -31,12 +31,12 @@ def short_plan(**changes: object) -> Plan:
 
 
 def descendants(pid: int) -> list[psutil.Process]:
-    """Every process that `pid` and its children started and that is alive."""
+    """Return every living process that `pid` and its children started."""
     return psutil.Process(pid).children(recursive=True)
 
 
 def descendants_with(pid: int, word: str) -> list[psutil.Process]:
-    """Those of them with the word in their command line. Who ends while we look is none of them any more."""
+    """Return those with the word in their command line, skipping processes that end meanwhile."""
     found = []
     for process in descendants(pid):
         with contextlib.suppress(psutil.Error):
@@ -46,7 +46,7 @@ def descendants_with(pid: int, word: str) -> list[psutil.Process]:
 
 
 def wait_until_gone(processes: list[psutil.Process], timeout_s: float) -> list[psutil.Process]:
-    """Those that are still alive after `timeout_s`; returns as soon as none is."""
+    """Return the processes still alive after `timeout_s`; returns early when there are none."""
     deadline_s = time.monotonic() + timeout_s
     while alive := [each for each in processes if _is_alive(each)]:
         if time.monotonic() > deadline_s:
@@ -63,7 +63,7 @@ def _is_alive(process: psutil.Process) -> bool:
 
 
 def worker_of(server: RunningServer) -> psutil.Process:
-    """The process that serves: the master's child that listens on the service's port."""
+    """Return the serving process: the master's child that listens on the service's port."""
     for process in psutil.Process(server.process.pid).children():
         with contextlib.suppress(psutil.Error):
             if any(each.laddr.port == server.port for each in process.net_connections("tcp")):

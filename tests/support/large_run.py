@@ -1,7 +1,7 @@
-"""A run of any size, drawn and labelled so, that goes the way of a real one: phones' batches in a spool, store, rows.
+"""A synthetic run of any size, labelled as such, that is processed like a real one.
 
-Nothing in it was measured. Drawing and writing the batches is the phones' and the server's work and is not timed; everything
-from the spool to the trial in the store is the runner's own code.
+It starts with phones' batches in a spool, which become rows in the store. Nothing in it was measured. Generating and writing the batches stands for the phones' and the server's work and is not
+timed. Everything from the spool to the trial in the store is the runner's own code.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ ARMS = ("sse", "socketio")
 RATE_HZ = 10.0
 ANCHOR_US = 1_800_000_000_000_000
 MIDDLE_MS = {"sse": 4.0, "socketio": 4.6}
-"""Median delay of each arm: a difference that the report has to find."""
+"""Median delay of each arm, with a difference that the report must find."""
 
 SAMPLES_PER_BATCH = 100
-"""As pages post them; a batch stays below the limit of 32 KB."""
+"""Batch size of the pages; a batch stays below the limit of 32 KB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much of everything; the trials together have `notifications` of them."""
+    """Size of a run; all trials together have `notifications` of them."""
 
     clients: int
     notifications: int
     blocks: int = 3
     instrument: bool = False
-    """Whether the server's record of each write is drawn as well: as many rows again."""
+    """True if the server's record of each write is generated too, which doubles the rows."""
 
     @property
     def per_trial(self) -> int:
-        """Notifications of one trial."""
+        """Number of notifications of one trial."""
         return max(1, self.notifications // (len(ARMS) * self.blocks))
 
     @property
     def deliveries(self) -> int:
-        """Rows that the store will have."""
+        """Number of rows in the store."""
         return self.clients * self.per_trial * len(ARMS) * self.blocks
 
     def plan(self) -> Plan:
-        """What such a run would have been asked for."""
+        """Return the plan of such a run."""
         return Plan(
             arms=arms_from_names(list(ARMS)),
             client_counts=(self.clients,),
@@ -71,7 +71,7 @@ class Size:
 
 
 def ingest_run(folder: Path, size: Size) -> dict[str, float]:
-    """Make the run in `folder`; what ingest took: spool to samples, samples to rows, rows into the store."""
+    """Create the run in `folder`. Returns the duration of ingest: spool to samples, to rows, to the store."""
     plan, rng, taken_s, cpu_s = size.plan(), np.random.default_rng(7), 0.0, 0.0
     conditions = {"SYNTHETIC": "drawn to see how the report copes with its size: nothing was measured"}
     head = RunHead(folder.name, "2026-01-01T00:00:00Z", plan, conditions, simulated=True)
@@ -123,7 +123,7 @@ def _first_due_us(spec: TrialSpec) -> int:
 def _record(
     store: Store, run: str, spec: TrialSpec, plan: Plan, source: SourceRecord, devices: dict[str, int]
 ) -> TrialRecord:
-    """As the runner with phones makes it."""
+    """Return the record as the runner with phones makes it."""
     first_us = _first_due_us(spec)
     if spec.idle:
         use = _cpu_use(wall_s=0.4, total_s=0.01)
@@ -153,14 +153,14 @@ def _write_spool(
     devices: dict[str, int],
     rng: np.random.Generator,
 ) -> None:
-    """What the server would have in its spool: every client's batches, one after another."""
+    """Write the server's spool: every client's batches, one after another."""
     due = np.array([each.due_us for each in source.published], dtype=np.float64)
     trial_level = rng.normal(0.0, 0.05)
     with (folder / spool.FILE_NAME).open("ab") as file:
         for device, client in devices.items():
             spread = rng.normal(trial_level, 0.1) + rng.normal(0.0, 0.4, len(due))
             delay_us = 1000 * MIDDLE_MS[spec.arm.transport] * np.exp(spread)
-            # Each page's clock has its own zero, and drifts by some millionths.
+            # Each page's clock has its own origin, and drifts by some ppm.
             offset_us = ANCHOR_US - 1e9 * (client + 1) + rng.normal(0.0, 5.0) * (due - due[0]) / 1e6
             stamps_us = np.round(due + delay_us - offset_us, 1)
             samples = [
@@ -213,7 +213,7 @@ def _conduct(plan: Plan) -> dict[str, object]:
 
 
 def _instrument(spec: TrialSpec, source: SourceRecord, rng: np.random.Generator) -> InstrumentRecord:
-    """Each notification is written to all clients, one after another, in an order drawn anew."""
+    """Return a record in which each notification is written to all clients, in a new random order each time."""
     sent_us = np.array([each.sent_us for each in source.published])
     places = np.array([rng.permutation(spec.clients) for _ in source.published])
     accepted_us = sent_us[:, None] + 80 + 5 * places

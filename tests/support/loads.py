@@ -1,4 +1,4 @@
-"""`./siar load` with its result, as a test wants it."""
+"""`./siar load` with its parsed result."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import pytest
 from tests.support.commands import siar
 
 TRIES = 3
-"""A machine that others use may void a load: then it is made again, since what is tested is what a valid one says."""
+"""A busy machine may invalidate a load run; then it is repeated, because the tests are about valid ones."""
 
 OF_THE_STREAM = ("stamps_missing", "broken_stream", "users_missing")
-"""Codes of void trials that a busy machine is no excuse for."""
+"""Codes of invalid trials that a busy machine does not excuse."""
 
 
 def load(
     folder: Path, *flags: str, **settings: str
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """One `./siar load` with its result."""
-    (folder / "load.json").unlink(missing_ok=True)  # Of an earlier try.
+    """Run `./siar load` and return its result."""
+    (folder / "load.json").unlink(missing_ok=True)  # It may be of an earlier attempt.
     done = siar(
         folder,
         *("load", "--seed", "3", "--json", "load.json", "--junit", "load.xml", *flags),
@@ -34,12 +34,12 @@ def load(
 
 
 def valid_load(folder: Path, *flags: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """One whose generator is to be believed."""
-    told = ""
+    """Run `./siar load` until its generator is valid; skip the test if it never is."""
+    troubles = ""
     for _ in range(TRIES):
         done, result = load(folder, *flags)
         if result["load"]["valid"]:
             return done, result
-        told = " ".join(result["load"]["troubles"])
-        assert not any(code in told for code in OF_THE_STREAM), told
-    pytest.skip(f"this machine is not quiet enough: {told}")
+        troubles = " ".join(result["load"]["troubles"])
+        assert not any(code in troubles for code in OF_THE_STREAM), troubles
+    pytest.skip(f"this machine is not quiet enough: {troubles}")

@@ -1,4 +1,4 @@
-"""What a server counts of itself, read from its `/metrics` page."""
+"""A server's metrics, read from its `/metrics` page."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from tests.support.server import RunningServer
 
 NOTICE_S_MAX = 15.0
-"""For what the server notices at once: the kernel tells it in microseconds. Without its word nobody would be missed before
-a ping had been, 45 s later by the settings' defaults, so that this shows the same, with room for a busy machine."""
+"""Timeout for what the server notices at once, through the kernel. Otherwise a missing client would be noticed by a
+ping only, after 45 s with default settings, so that this bound shows the difference even on a busy machine."""
 
 
 def metric(server: RunningServer, series: str) -> float:
-    """A series as the page writes it, `name{label="value"}`; by the name alone, all of that name together.
+    """Return a series as written on the page, `name{label="value"}`; for a name alone, the sum over its labels.
 
-    0.0 where nothing has been counted yet. A name that the page does not know at all fails the test: it would be 0 for ever.
+    Returns 0.0 if nothing has been counted yet. A name that is missing on the page fails the test, as it would stay 0.
     """
     _status, page = server.request("GET", "/metrics")
     name, brace, _labels = series.partition("{")
@@ -25,12 +25,12 @@ def metric(server: RunningServer, series: str) -> float:
 
 
 def await_metric(server: RunningServer, series: str, value: float) -> None:
-    """Until it is so, which is noticed at once."""
+    """Wait until the series has this value, which must happen at once."""
     asked_s = time.monotonic()
     while (found := metric(server, series)) != value:
         assert time.monotonic() - asked_s < NOTICE_S_MAX, f"{series} is {found}, not {value}"
 
 
 def subscribed(server: RunningServer, transport: str) -> float:
-    """Open subscriptions over a transport."""
+    """Return the number of open subscriptions on a transport."""
     return metric(server, f'siar_connections{{transport="{transport}"}}')

@@ -1,4 +1,4 @@
-"""Subscribers that behave as phones do on a bad day: read, stall, trickle, reset, leave, come back, at random."""
+"""Subscribers that behave randomly, like phones on a bad network: read, stall, trickle, reset, leave, reconnect."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOODS: dict[str, tuple[float, float, float]] = {
     "reset": (0.12, 0.0, 0.5),
     "leave": (0.08, 0.0, 0.5),
 }
-"""How likely each is, and how long it lasts at least and at most, in seconds."""
+"""For each mood, its probability, and its minimum and maximum duration in seconds."""
 
 SIP_BYTES_MAX = 64
 SIP_PAUSE_S = 0.004
 
 
 class Moody:
-    """Drives one subscriber from mood to mood until told to be calm."""
+    """Changes one subscriber's mood at random until `calm` is called."""
 
     def __init__(self, swarm: Swarm, subscriber: Subscriber, dice: random.Random) -> None:
         self.subscriber = subscriber
@@ -32,24 +32,24 @@ class Moody:
         self._is_calm = False
 
     def begin(self) -> None:
-        """Have the first mood."""
+        """Begin with a first mood."""
         self._next()
 
     def calm(self) -> None:
-        """From now on only read; come back where it is away."""
+        """Only read from now on, and reconnect if necessary."""
         self._is_calm = True
-        self._come_back()
+        self._reconnect()
         self.subscriber.read()
         self._watch()
 
     def _watch(self) -> None:
-        self._come_back()
+        self._reconnect()
         self._swarm.after(0.02, self._watch)
 
     def _next(self) -> None:
         if self._is_calm:
             return
-        self._come_back()
+        self._reconnect()
         likely = [weight for weight, _low, _high in MOODS.values()]
         mood = self._dice.choices(list(MOODS), likely)[0]
         self.moods[mood] += 1
@@ -71,6 +71,6 @@ class Moody:
         while True:
             yield self._dice.randint(1, SIP_BYTES_MAX)
 
-    def _come_back(self) -> None:
+    def _reconnect(self) -> None:
         if not self.subscriber.is_connected:
             self.subscriber.connect()

@@ -1,8 +1,8 @@
-"""A network namespace of a test's own, joined to this machine by a pair of virtual cables that can be pulled.
+"""A network namespace for a test, joined to this machine by a pair of virtual cables that can be pulled.
 
     this machine 10.x.y.1 ====== 10.x.y.2 in the namespace
 
-What is sent while the cable is out is lost without a word to either end: no FIN, no reset.
+What is sent while the cable is pulled is lost without notice to either end: no FIN, no reset.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """The far end."""
+    """A namespace and its cable."""
 
     name: str
     near: str
-    """Address of this machine as the namespace sees it."""
+    """This machine's address, as seen from the namespace."""
     cable: str
 
     def python(self, source: str, *arguments: str) -> subprocess.Popen[str]:
-        """A Python program in the namespace, which says something on its standard output."""
+        """Run a Python program in the namespace, with its standard output as a pipe."""
         return subprocess.Popen(
             ["ip", "netns", "exec", self.name, sys.executable, "-c", source, *arguments],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -41,24 +41,22 @@ class Namespace:
         )
 
     def pull(self) -> None:
-        """Nothing gets through any more."""
+        """Take the cable down: nothing gets through any more."""
         _ip("-n", self.name, "link", "set", f"{self.cable}b", "down")
 
 
 def require() -> None:
-    """End the test where this user may not make namespaces, or has no tool for it."""
+    """Skip the test if this user may not create namespaces, or the tool is missing."""
     if os.geteuid() != 0 or shutil.which("ip") is None or not _can_add():
         without("needs root and iproute2, for network namespaces (Debian, Ubuntu: apt install iproute2)")
 
 
 @contextlib.contextmanager
 def namespace() -> Iterator[Namespace]:
-    """A namespace that is gone with the block; its names hold our pid, so that two suites do not meet."""
+    """Create a namespace for the block; its names contain our pid, so that two suites do not collide."""
     number = os.getpid() * 100 + next(_numbers) % 100
     name, cable = f"siar{number}", f"s{number}"
-    net = (
-        f"10.{200 + number % 50}.{number // 50 % 250}"  # of a cable, which is gone a moment after it was cut
-    )
+    net = f"10.{200 + number % 50}.{number // 50 % 250}"  # Unique per cable, as a removed one lingers for a moment.
     _ip("netns", "add", name)
     try:
         _ip("link", "add", f"{cable}a", "type", "veth", "peer", "name", f"{cable}b", "netns", name)

@@ -1,4 +1,4 @@
-"""A real nginx of a test's own, with the configurations that `deploy/` recommends."""
+"""A real nginx for a test, with the configurations that `deploy/` recommends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, free_port
 
 HTTP2_ON_SINCE = (1, 25, 1)
-"""Older ones want it behind `listen`, as both configurations say."""
+"""Older versions require `http2` in `listen`, as both configurations say."""
 
 AROUND = """
 daemon off;
@@ -36,12 +36,12 @@ http {{
     include {folder}/siar.conf;
 }}
 """
-"""What a distribution's nginx.conf has around it; compression on, as many have it."""
+"""The enclosing part of a distribution's nginx.conf; with compression, as it is often configured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where nginx listens."""
+    """Ports that nginx listens on."""
 
     service: int
     clock: int
@@ -51,7 +51,7 @@ class Ports:
 def nginx(
     folder: Path, backends: Sequence[int], *, certificate: Path, key: Path, affinity: str = "address"
 ) -> Iterator[int]:
-    """The port of an nginx before servers on these ports of loopback (`nginx-many.conf`)."""
+    """Run an nginx before servers on these ports of loopback (`nginx-many.conf`). Yields its port."""
     port = free_port()
     text = adapted(backends, port=port, certificate=certificate, key=key, affinity=affinity)
     with _running(folder, text):
@@ -62,7 +62,7 @@ def nginx(
 def nginx_before_one(
     folder: Path, backend: int, clock: int, *, certificate: Path, key: Path
 ) -> Iterator[Ports]:
-    """The ports of an nginx before one server and its clock channel (`nginx.conf`)."""
+    """Run an nginx before one server and its clock channel (`nginx.conf`). Yields its ports."""
     ports = Ports(free_port(), free_port())
     text = _replaced(
         (ROOT / "deploy" / "nginx.conf").read_text(),
@@ -86,15 +86,15 @@ server {{
     location / {{ proxy_pass http://127.0.0.1:{backend}; }}
 }}
 """
-"""The least that one can write: HTTP/1.0, no upgrade, Host is the server's own address, everything else as it came."""
+"""A minimal configuration: HTTP/1.0, no upgrade, Host is the server's own address, everything else unchanged."""
 
 PREFIX = (ROOT / "docs" / "operations.md", "```nginx below a prefix\n")
-"""The documented location, which keeps the prefix in the path; and the line that has it taken away instead."""
+"""The documented location, which keeps the prefix in the path; and the line that strips it instead."""
 
 
 @contextlib.contextmanager
 def bare_nginx(folder: Path, backend: int) -> Iterator[int]:
-    """The port of an nginx that does nothing but pass on."""
+    """Run an nginx with the minimal configuration. Yields its port."""
     port = free_port()
     with _running(folder, BARE.format(port=port, backend=backend)):
         yield port
@@ -102,7 +102,7 @@ def bare_nginx(folder: Path, backend: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def nginx_below_a_prefix(folder: Path, backend: int, *, strips: bool) -> Iterator[int]:
-    """The port of an nginx that shows the service below `/siar/`, by the lines of docs/operations.md."""
+    """Run an nginx that serves below `/siar/`, as in docs/operations.md. Yields its port."""
     port = free_port()
     page, begin = PREFIX
     lines = page.read_text().split(begin)[1].split("```")[0]
@@ -115,7 +115,7 @@ def nginx_below_a_prefix(folder: Path, backend: int, *, strips: bool) -> Iterato
 
 
 def adapted(backends: Sequence[int], *, port: int, certificate: Path, key: Path, affinity: str) -> str:
-    """`deploy/nginx-many.conf` with a test's own names; `affinity` is by `address`, by `cookie`, or `none` at all."""
+    """Return `deploy/nginx-many.conf` with a test's own names; `affinity`: `address`, `cookie`, or `none`."""
     text = (ROOT / "deploy" / "nginx-many.conf").read_text()
     servers = "\n".join(f"    server 127.0.0.1:{each} max_fails=1 fail_timeout=5s;" for each in backends)
     text, count = re.subn(r"(?:    server siar-\d:8080.*\n)+", servers + "\n", text)
@@ -141,17 +141,17 @@ def _replaced(text: str, *pairs: tuple[str, str]) -> str:
 
 
 def _version() -> tuple[int, ...]:
-    """`nginx version: nginx/1.22.1`."""
+    """Return the version, parsed from output like `nginx version: nginx/1.22.1`."""
     program = str(require_tool("nginx", "nginx"))
-    said = subprocess.run([program, "-v"], capture_output=True, text=True, check=True, timeout=60).stderr
-    found = re.search(r"nginx/(\d+)\.(\d+)\.(\d+)", said)
-    assert found is not None, said
+    output = subprocess.run([program, "-v"], capture_output=True, text=True, check=True, timeout=60).stderr
+    found = re.search(r"nginx/(\d+)\.(\d+)\.(\d+)", output)
+    assert found is not None, output
     return tuple(map(int, found.groups()))
 
 
 @contextlib.contextmanager
 def _running(folder: Path, text: str) -> Iterator[None]:
-    """An nginx with this configuration, that has begun to listen."""
+    """Run an nginx with this configuration until the block ends; it listens when the block begins."""
     program = require_tool("nginx", "nginx")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "siar.conf").write_text(text)

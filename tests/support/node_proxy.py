@@ -1,4 +1,4 @@
-"""The proxy of a front-end's development server: express, `compression`, http-proxy-middleware with `changeOrigin`."""
+"""A front-end development server's proxy: express, `compression`, http-proxy-middleware with `changeOrigin`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.server import ROOT, free_port
 
 @contextlib.contextmanager
 def node_proxy(folder: Path, backend: int, *, says_host: bool) -> Iterator[int]:
-    """The port of one before a server. `says_host`: with `xfwd`, as create-react-app sets it; else as most people write it."""
+    """Run one before a server; yields its port. `says_host`: with `xfwd`, as create-react-app sets it, else without."""
     node, port = require_node(), free_port()
     require_node_modules()
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""None are left: what a test starts ends with the tests, also when these are killed and clean up nothing."""
+"""Cleanup of processes: what a test starts ends with the tests, even if these are killed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PR_SET_PDEATHSIG = 1
 """`linux/prctl.h`."""
 
 LEAVE_S = 10.0
-"""How long a companion of a killed server may take: it sees the end of a pipe, and a busy machine is slow."""
+"""Timeout for children of a killed server, which notice the end of a pipe; generous for a busy machine."""
 
 
 def left_in(folder: Path, *, within_s: float = LEAVE_S) -> list[str]:
-    """Programs that still run in `folder` when they had time to leave: a server's children work where it does (Linux)."""
+    """Return programs that still run in `folder` after the timeout; a server's children have its folder (Linux)."""
     deadline_s = time.monotonic() + within_s
     while (found := _running_in(folder)) and time.monotonic() < deadline_s:
         time.sleep(0.05)
@@ -33,15 +33,16 @@ def _running_in(folder: Path) -> list[str]:
         for each in psutil.process_iter(["pid", "cwd", "cmdline", "status"])
         if each.info["cwd"]
         and Path(each.info["cwd"]).is_relative_to(folder)
-        and each.info["status"] != psutil.STATUS_ZOMBIE  # It has ended; who has it adopted looks later.
+        and each.info["status"]
+        != psutil.STATUS_ZOMBIE  # It has ended, and its new parent has not reaped it yet.
     ]
 
 
 def end_with_us() -> Callable[[], None] | None:
-    """A `preexec_fn`: a SIGTERM for the program when the thread that starts it has ended (Linux).
+    """Return a `preexec_fn` that sends the program a SIGTERM when the thread that started it ends (Linux).
 
-    For `serve` and for servers that are not ours. To hand `serve` the pipe by which our gunicorn notices it
-    (`SIAR_PARENT_PIPE_FD`) would tell it that it is no service of its own: it would leave old runs alone.
+    It is meant for `serve` and for servers that are not ours. Passing `serve` the pipe that our gunicorn watches
+    (`SIAR_PARENT_PIPE_FD`) would mark it as no service of its own, and it would not remove old runs.
     """
     if sys.platform != "linux":
         return None
@@ -50,7 +51,7 @@ def end_with_us() -> Callable[[], None] | None:
 
     def ask_the_kernel() -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # They were killed between fork and prctl.
+        if os.getppid() != parent:  # The parent was killed between fork and prctl.
             os.kill(os.getpid(), signal.SIGTERM)
 
     return ask_the_kernel

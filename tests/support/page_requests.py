@@ -1,4 +1,4 @@
-"""Requests as a page of the service sends them through a proxy: its address, its headers, what came back decoded."""
+"""Requests as the service's own page sends them through a proxy: its address and headers, with decoded responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.server import RunningServer
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, read to its end."""
+    """A complete response."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -35,26 +35,26 @@ class Front:
     """The service as browsers reach it."""
 
     url: str
-    """Without a slash at the end."""
+    """Base URL without a trailing slash."""
     server: RunningServer
     trust: ssl.SSLContext | None = None
-    """For `https:`."""
+    """TLS context for `https:`."""
     upgrades: bool = True
     """True if a WebSocket can get through."""
 
     @property
     def origin(self) -> str:
-        """As browsers say it."""
+        """The `Origin` that browsers send."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}"
 
     @property
     def prefix(self) -> str:
-        """The path of the service's own root, without a slash at the end."""
+        """The path of the service's root, without a trailing slash."""
         return urlsplit(self.url).path
 
     def link(self) -> http.client.HTTPConnection:
-        """A connection to the proxy."""
+        """Return a connection to the proxy."""
         parts = urlsplit(self.url)
         assert parts.hostname
         if self.trust is not None:
@@ -64,13 +64,13 @@ class Front:
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE_S)
 
     def headers(self) -> dict[str, str]:
-        """Headers that Chromium sends with a `fetch` of a page on loopback or over HTTPS."""
+        """Return the headers that Chromium sends with a `fetch` of a page on loopback or over HTTPS."""
         return {"Origin": self.origin, "Sec-Fetch-Site": "same-origin", "Accept-Encoding": "gzip, deflate"}
 
     def ask(
         self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None
     ) -> Reply:
-        """One request of a page."""
+        """Send a request as the page does."""
         raw = None if body is None else json.dumps(body).encode()
         given = {**self.headers(), **({"Content-Type": "application/json"} if raw else {}), **(headers or {})}
         with contextlib.closing(self.link()) as link:
@@ -83,7 +83,7 @@ class Front:
 
     @contextlib.contextmanager
     def stream(self, path: str = "/events", **headers: str) -> Iterator[Stream]:
-        """An event stream as an EventSource opens it."""
+        """Open an event stream as an EventSource does."""
         with contextlib.closing(self.link()) as link:
             link.request("GET", self.prefix + path, headers={**self.headers(), **headers})
             answer = link.getresponse()
@@ -92,7 +92,7 @@ class Front:
 
 
 class Stream:
-    """Text of the stream as it comes. The connection's timeout ends the wait for what a proxy holds back."""
+    """Text of a stream as it arrives. The connection's timeout ends the wait for what a proxy holds back."""
 
     def __init__(self, answer: http.client.HTTPResponse) -> None:
         self._answer = answer
@@ -101,7 +101,7 @@ class Stream:
         self.text = ""
 
     def until(self, wanted: str) -> str:
-        """All that came until this was in it."""
+        """Wait until this text has arrived, and return everything received."""
         while wanted not in self.text:
             piece = self._answer.read1(65_536)
             assert piece, self.text
@@ -109,5 +109,5 @@ class Stream:
         return self.text
 
     def last_id(self) -> str:
-        """As an EventSource knows it."""
+        """Return the last event id, as an EventSource tracks it."""
         return [line[4:] for line in self.text.splitlines() if line.startswith("id: ")][-1]

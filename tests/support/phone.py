@@ -1,7 +1,7 @@
-"""A phone without a phone: it joins the room and follows its assignments as the page does. Labelled simulated.
+"""A simulated phone, labelled as such: it joins the room and follows its assignments as the page does.
 
-It speaks the public endpoints only, with the decoders of the built-in clients, and relates its clock to the server's by
-the same procedure as a page. Its clock can be shifted, its connection cut (through a proxy), and it can fall asleep.
+It uses the public endpoints only, with the decoders of the built-in clients, and synchronises its clock by the same
+procedure as the page. Its clock can be shifted, its connection cut (through a proxy), and it can freeze.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PROBES_PER_BATCH_MAX = 400
 
 @dataclass(slots=True)
 class OpenTrial:
-    """The trial that the phone is in."""
+    """The current trial of the phone."""
 
     index: int
     run: str
@@ -53,7 +53,7 @@ class OpenTrial:
 
 
 class SimulatedPhone(threading.Thread):
-    """One phone, in a thread of its own. `end()` it, or use `phones()` below."""
+    """One phone in its own thread. Call `end()`, or use `phones()` below."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SimulatedPhone(threading.Thread):
         self.phone_name = name
         self.device = ""
         self.assignment: dict[str, Any] = {}
-        """The last one."""
+        """The last assignment."""
         self.trials_done: list[int] = []
         self.on_running: Callable[[SimulatedPhone, int], None] = lambda _phone, _trial: None
         """Called when a trial in which it takes part runs, with its index."""
@@ -78,7 +78,7 @@ class SimulatedPhone(threading.Thread):
         self._sync = ClockSync(quantum_us=1.0, wander_us=2.0)
         self._timebase = ""
         self._probes: list[tuple[int, float, float, float, float]] = []
-        """Those that have not been posted: how often the clock was begun anew (never), and the four stamps."""
+        """Probes not posted yet: number of clock restarts (always 0), and the four stamps."""
         self._clock_port = clock_port
         self._clock: ClockChannel | None = None
         self._trial: OpenTrial | None = None
@@ -93,25 +93,25 @@ class SimulatedPhone(threading.Thread):
         self._asked_last_us = 0
         self._ask_at_us = 0
 
-    # From any thread.
+    # These methods may be called from any thread.
 
     def end(self) -> None:
-        """Let go of everything: at once, without a word, unless it is leaving."""
+        """Stop at once, without notifying the server, unless it is leaving."""
         if not self._is_leaving:
             self._ended.set()
         self.join(10)
         self._ended.set()
 
     def leave(self) -> None:
-        """Tell the server that it goes, and go."""
+        """Leave the room and stop."""
         self._is_leaving = True
         self._calls.put(self._leave)
 
     def sleep(self, seconds: float) -> None:
-        """Freeze: nothing is read, asked or answered for so long; the conduct of the trial says so."""
+        """Freeze for a time: nothing is read, requested or answered. The trial's lifecycle report includes it."""
         self._calls.put(lambda: self._freeze(seconds))
 
-    # In its own thread.
+    # These methods run in its own thread.
 
     def _leave(self) -> None:
         self._ask("DELETE", "/api/participants/me")
@@ -156,7 +156,7 @@ class SimulatedPhone(threading.Thread):
         self._follow()
 
     def _follow(self) -> None:
-        """Report, and do as the assignment says."""
+        """Report the phone's state, and follow the assignment."""
         report, self._report = self._report, {}
         status, found = self._ask("POST", "/api/assignment", report)
         if status != 200:
@@ -164,23 +164,25 @@ class SimulatedPhone(threading.Thread):
             self._ask_in(500)
             return
         self.assignment = found
-        told = found["trial"]
+        trial_info = found["trial"]
         trial = self._trial
-        if told and told["take_part"] and told["index"] not in self.trials_done:
-            if trial is None or trial.index != told["index"]:
-                self._begin(found["run"], told)
-            elif told["state"] != "connect" and trial.ends_us is None:
-                trial.ends_us = told["ends_us"]
+        if trial_info and trial_info["take_part"] and trial_info["index"] not in self.trials_done:
+            if trial is None or trial.index != trial_info["index"]:
+                self._begin(found["run"], trial_info)
+            elif trial_info["state"] != "connect" and trial.ends_us is None:
+                trial.ends_us = trial_info["ends_us"]
                 self.on_running(self, trial.index)
-                return  # Nothing is asked until it is over.
+                return  # Do not poll until the trial is over.
         elif trial is not None and not trial.is_closing:
-            self._close_stream()  # Called off.
+            self._close_stream()  # The trial was cancelled.
             self._trial = None
         self._ask_in(found["poll_after_ms"])
 
-    def _begin(self, run: str, told: dict[str, Any]) -> None:
+    def _begin(self, run: str, trial_info: dict[str, Any]) -> None:
         self._close_stream()
-        self._trial = OpenTrial(told["index"], run, told["transport"], told["expected_count"])
+        self._trial = OpenTrial(
+            trial_info["index"], run, trial_info["transport"], trial_info["expected_count"]
+        )
         self._trial.breaks_before = self._sync.break_count
         self._last_id = None
         self._burst(8, lambda: None)
@@ -199,7 +201,7 @@ class SimulatedPhone(threading.Thread):
                 parts.hostname or "",
                 parts.port or 80,
                 on_open=lambda: self._loop.send(link, protocol.opening()),
-                on_chunk=self._hear,
+                on_chunk=self._on_chunk,
             )
         except OSError:
             self._loop.call_later(RECONNECT_US, self._open_stream)
@@ -211,16 +213,16 @@ class SimulatedPhone(threading.Thread):
             self._loop.remove(self._link)
         self._link = self._protocol = None
 
-    def _hear(self, chunk: Chunk) -> None:
+    def _on_chunk(self, chunk: Chunk) -> None:
         trial, protocol, link = self._trial, self._protocol, self._link
         if trial is None or protocol is None or link is None:
             return
         was_ready = protocol.position is not None
         try:
-            heard = protocol.receive_data(chunk.data) if chunk.data else None
+            received = protocol.receive_data(chunk.data) if chunk.data else None
         except MalformedFrame:
-            heard = None
-        if heard is None or protocol.ended:
+            received = None
+        if received is None or protocol.ended:
             trial.disconnects += was_ready
             self._close_stream()
             self._loop.call_later(RECONNECT_US, self._open_stream)
@@ -233,10 +235,10 @@ class SimulatedPhone(threading.Thread):
             self._last_id = self._last_id or protocol.position
             self._report |= {"trial_ready": trial.index, "connected": True}
             self._ask_in(1)
-        for notification in heard:
-            self._keep(trial, notification, chunk.read_us)
+        for notification in received:
+            self._record(trial, notification, chunk.read_us)
 
-    def _keep(self, trial: OpenTrial, notification: dict[str, Any], read_us: int) -> None:
+    def _record(self, trial: OpenTrial, notification: dict[str, Any], read_us: int) -> None:
         self._last_id = notification["id"]
         mark = notification["data"].get("trial") or {}
         if (mark.get("run"), mark.get("trial")) != (trial.run, trial.index):
@@ -299,7 +301,7 @@ class SimulatedPhone(threading.Thread):
             "expected_count": trial.expected_count,
             "received_count": len(trial.seen),
             "events": [],
-            # Its wall clock goes wrong with its own.
+            # Its wall clock is shifted together with its monotonic one.
             "wall_ahead_us": clock.now_us() - clock.monotonic_us(),
             "device": {
                 "model": MODEL,
@@ -373,7 +375,7 @@ class SimulatedPhone(threading.Thread):
 
 @contextmanager
 def phones(server: Any, names: list[str], **options: Any) -> Iterator[list[SimulatedPhone]]:
-    """Phones that join a server's room, and are gone with the block; `options` as of a phone, for all of them."""
+    """Run phones that join a server's room, until the block ends; `options` apply to all of them."""
     found = [SimulatedPhone(server.url, server.clock_port, name=name, **options) for name in names]
     for each in found:
         each.start()

@@ -1,4 +1,4 @@
-"""Locust by itself, with one user of each transport, and what it has counted so far."""
+"""Plain Locust with one user of each transport, and its counts so far."""
 
 from __future__ import annotations
 
@@ -23,55 +23,55 @@ FILES = ("loadtests/locustfile.py", "tests/support/telling_locustfile.py")
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Events of Locust's, by transport."""
+    """Numbers of Locust's events by transport."""
 
     good: dict[str, Counter[str]]
     bad: dict[str, Counter[str]]
 
     def least(self, name: str) -> int:
-        """How many of one name each transport has, good or bad."""
+        """Return the smallest number of events with this name over the transports, good or bad."""
         return min(self.good[each][name] + self.bad[each][name] for each in TRANSPORTS)
 
     def least_good(self, name: str) -> int:
-        """How many good ones each transport has."""
+        """Return the smallest number of good events with this name over the transports."""
         return min(self.good[each][name] for each in TRANSPORTS)
 
     def all(self, name: str) -> list[int]:
-        """How many of one name, for each transport."""
+        """Return the number of events with this name for each transport."""
         return [self.good[each][name] + self.bad[each][name] for each in TRANSPORTS]
 
 
 @dataclass(frozen=True, slots=True)
 class PlainLocust:
-    """A Locust that runs."""
+    """A running Locust."""
 
     process: subprocess.Popen[bytes]
-    told: Path
+    events: Path
     log: Path
 
     def counts(self) -> Counts:
-        """All that it has told so far."""
+        """Return all events reported so far."""
         counts = Counts({each: Counter() for each in TRANSPORTS}, {each: Counter() for each in TRANSPORTS})
-        if self.told.exists():
-            for line in self.told.read_text(encoding="utf-8").splitlines(keepends=True):
+        if self.events.exists():
+            for line in self.events.read_text(encoding="utf-8").splitlines(keepends=True):
                 if line.endswith("\n"):
                     transport, name, is_bad = json.loads(line)
                     (counts.bad if is_bad else counts.good)[transport][name] += 1
         return counts
 
     def wait_for(self, name: str, count: int) -> None:
-        """Until each transport's user has told so many."""
+        """Wait until each transport's user has reported so many."""
         deadline_s = time.monotonic() + PATIENCE_S
         while self.counts().least(name) < count:
-            self._go_on_waiting(f"{count} x {name}", deadline_s)
+            self._wait_on(f"{count} x {name}", deadline_s)
 
     def wait_for_connections(self, count: int) -> None:
-        """Until each transport's user has been let in so often."""
+        """Wait until each transport's user has connected so often."""
         deadline_s = time.monotonic() + PATIENCE_S
         while self.counts().least_good("connect") < count:
-            self._go_on_waiting(f"{count} connections", deadline_s)
+            self._wait_on(f"{count} connections", deadline_s)
 
-    def _go_on_waiting(self, what: str, deadline_s: float) -> None:
+    def _wait_on(self, what: str, deadline_s: float) -> None:
         assert self.process.poll() is None, self.log.read_text(encoding="utf-8")
         assert time.monotonic() < deadline_s, f"{what}: {self.counts()}"
         time.sleep(0.02)
@@ -79,8 +79,8 @@ class PlainLocust:
 
 @contextlib.contextmanager
 def plain_locust(folder: Path, host: str) -> Iterator[PlainLocust]:
-    """One user of SSE and one of Socket.IO at `host`, for the length of the block."""
-    told, log_path = folder / "told.jsonl", folder / "locust.log"
+    """Run one user of SSE and one of Socket.IO at `host` for the block."""
+    events, log_path = folder / "told.jsonl", folder / "locust.log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
     with log_path.open("wb") as log:
         process = subprocess.Popen(
@@ -91,10 +91,10 @@ def plain_locust(folder: Path, host: str) -> Iterator[PlainLocust]:
             cwd=folder,
             stdout=log,
             stderr=log,
-            env={**environment, "TOLD": str(told)},
+            env={**environment, "TOLD": str(events)},
         )
         try:
-            yield PlainLocust(process, told, log_path)
+            yield PlainLocust(process, events, log_path)
         finally:
             process.terminate()
             try:

@@ -1,4 +1,4 @@
-"""What phones post of notifications and trials, by plain requests, and what the operator is told of it."""
+"""Phones' posts about notifications and trials as plain requests, and the operator's view of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONDUCT = {
 
 
 def sample(notification: dict[str, Any], *, delay_ms: float = 10, **members: Any) -> dict[str, Any]:
-    """An arrival by a client whose clock began when the server's did."""
+    """Return an arrival at a client whose clock has the server's origin."""
     return {
         "id": notification["id"],
         "transport": "sse",
@@ -51,7 +51,7 @@ def post(phone: Phone, samples: list[dict[str, Any]], **members: Any) -> tuple[i
 
 
 def publish(server: RunningServer) -> dict[str, Any]:
-    """A notification as a subscriber receives it."""
+    """Publish, and return the notification as a subscriber receives it."""
     with sse(server.port) as stream:
         server.publish()
         return stream.next_notification()
@@ -73,7 +73,7 @@ GOOD_TRIAL = {
     "start_after_ms": 0,
     "drain_ms": 0,
 }
-"""An order that is over at once."""
+"""An order for a trial that ends at once."""
 
 
 def begin_trial(server: RunningServer, trial: int, run: str = "r") -> None:

@@ -1,8 +1,8 @@
-"""A small server on the classes that serve Socket.IO in Siar, as the official test suites presume it.
+"""A small server on the classes that serve Socket.IO in Siar, with the endpoints that the official test suites expect.
 
 Engine.IO at `/engine.io/` echoes every message. Socket.IO at `/socket.io/`: `auth` on connect, `message` answered by
-`message-back`, `message-with-ack` acknowledged with its arguments; the same in the namespace `/custom`. And a few events
-more, for our own tests.
+`message-back`, `message-with-ack` acknowledged with its arguments; the same in the namespace `/custom`. Some more
+events serve our own tests.
 
     gunicorn -c gunicorn.conf.py "tests.support.protocol_app:create_app(ping_interval_s=0.3, ping_timeout_s=0.2)"
     python -m tests.support.protocol_app '{"ping_interval_s": 0.3, "ping_timeout_s": 0.2}'     (threads, port SIAR_PORT)
@@ -58,7 +58,7 @@ def create_app(
     overtaking_s: float = 0.02,
     fanout: str = "stock",
 ) -> flask.Flask:
-    """The application; for the official suites 0.3, 0.2, 1.0 and the rest as it is."""
+    """Return the application; the official suites use 0.3, 0.2, 1.0 and the other defaults."""
     options: dict[str, Any] = {
         "websocket": _websocket(fanout, max_payload=max_payload),
         "async_mode": mode.current(),
@@ -108,7 +108,7 @@ def _answer(extension: SocketIO, namespace: str) -> None:
 
 
 def _tell_sessions(app: flask.Flask, echo: EngineServer) -> None:
-    """`/sessions/<sid>`: how an Engine.IO session is, and why it ended; so that tests need not sleep."""
+    """Add `/sessions/<sid>`, which returns an Engine.IO session's state or end, so that tests need not sleep."""
     ended: dict[str, str] = {}
     echo.on("disconnect", ended.__setitem__)
 

@@ -1,4 +1,4 @@
-"""The protocol app under each server, and raw clients for it: one interface for polling and for WebSocket."""
+"""The protocol app on each kind of server, and raw clients with one interface for polling and WebSocket."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tests.support.server import ROOT, RunningServer, running_server
 SEPARATOR = "\x1e"
 
 CLOSED_S_MAX = 0.9 * UPGRADE_TIMEOUT_S
-"""What the server ends at once is ended long before; an upgrade that it had not ended would be given up a little later."""
+"""Timeout for what the server closes at once; an upgrade that it did not close would time out a little later."""
 
 END_S_MAX = 20.0
-"""What the server ends at once is ended long before; by the heartbeat a ping would come first, after 25 s."""
+"""Timeout for what the server closes at once; a heartbeat would come only after 25 s."""
 
 WAYS = (
     ("eventlet", "direct"),
@@ -37,18 +37,18 @@ WAYS = (
     pytest.param(("gevent", "direct"), marks=pytest.mark.slow),
     pytest.param(("threads", "stock"), marks=pytest.mark.slow),
 )
-"""(kind of threads, fan-out) that every case is tried on."""
+"""Combinations of (kind of threads, fan-out) on which every case is run."""
 
 Answer = tuple[int, str]
 
 
 class Ended(Exception):
-    """The session is over, as its client sees it."""
+    """The session has ended, from its client's view."""
 
 
 @contextlib.contextmanager
 def protocol_server(tmp_path: Path, way: tuple[str, str], **options: Any) -> Iterator[RunningServer]:
-    """The app of protocol_app.py with `options`."""
+    """Run the app of protocol_app.py with `options`."""
     threads, fanout = way
     options["fanout"] = fanout
     call = ", ".join(f"{name}={value!r}" for name, value in options.items())
@@ -65,7 +65,7 @@ def protocol_server(tmp_path: Path, way: tuple[str, str], **options: Any) -> Ite
 
 @dataclass(slots=True)
 class Endpoint:
-    """Where an Engine.IO server answers."""
+    """Address of an Engine.IO server."""
 
     port: int
     path: str = "/engine.io/"
@@ -78,7 +78,7 @@ class Endpoint:
         method: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        """One HTTP request on a connection of its own."""
+        """Send one HTTP request on a new connection."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         data = body.encode() if isinstance(body, str) else body
         try:
@@ -94,7 +94,7 @@ class Endpoint:
             connection.close()
 
     def websocket(self, query: str = "EIO=4&transport=websocket", **options: Any) -> ClientConnection:
-        """A WebSocket whose handshake has been answered."""
+        """Open a WebSocket; its handshake is complete."""
         url = f"ws://127.0.0.1:{self.port}{self.path}?{query}"
         options = {
             "open_timeout": PATIENCE_S,
@@ -106,16 +106,16 @@ class Endpoint:
         return connect(url, **options)
 
     def state(self, sid: str) -> dict[str, Any]:
-        """How the session is (echo server only)."""
+        """Return the session's state (echo server only)."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         connection.request("GET", f"/sessions/{sid}")
-        told: dict[str, Any] = json.loads(connection.getresponse().read())
+        state: dict[str, Any] = json.loads(connection.getresponse().read())
         connection.close()
-        return told
+        return state
 
 
 class Polling:
-    """A session by HTTP long-polling."""
+    """A session by HTTP long polling."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -128,21 +128,21 @@ class Polling:
         self._received: deque[str | bytes] = deque()
 
     def get(self) -> Answer:
-        """One poll, waited for."""
+        """Poll once and wait for the answer."""
         return self.endpoint.request(self.query)
 
     def post(self, body: str | bytes) -> Answer:
-        """One POST."""
+        """Send one POST."""
         return self.endpoint.request(self.query, body)
 
     def pending_get(self) -> Future[Answer]:
-        """A poll that the server is known to have taken."""
+        """Start a poll, and return when the server has received it."""
         future: Future[Answer] = Future()
 
         def poll() -> None:
             try:
                 future.set_result(self.get())
-            except BaseException as error:  # noqa: BLE001 - handed to who waits
+            except BaseException as error:  # noqa: BLE001 - passed on to the future's owner
                 future.set_exception(error)
 
         threading.Thread(target=poll, daemon=True).start()
@@ -152,7 +152,7 @@ class Polling:
     def wait_until(
         self, condition: Callable[[dict[str, Any]], Any], within_s: float = PATIENCE_S
     ) -> dict[str, Any]:
-        """Ask for the session's state until it is as wanted."""
+        """Request the session's state until the condition holds."""
         deadline_s = time.monotonic() + within_s
         while not condition(state := self.endpoint.state(self.sid)):
             assert time.monotonic() < deadline_s, state
@@ -160,13 +160,13 @@ class Polling:
         return state
 
     def send(self, *packets: str | bytes) -> None:
-        """Packets in one POST, which must be taken."""
+        """Send packets in one POST, which must be accepted."""
         status, body = self.post(SEPARATOR.join(map(_for_polling, packets)))
         if (status, body) != (200, "ok"):
             raise Ended(body)
 
     def receive(self) -> str | bytes:
-        """The next packet."""
+        """Return the next packet."""
         while not self._received:
             status, body = self.get()
             if status != 200:
@@ -175,13 +175,13 @@ class Polling:
         return _not_the_end(self._received.popleft())
 
     def close(self) -> None:
-        """Leave, if it has not ended."""
+        """Leave, if the session has not ended."""
         with contextlib.suppress(OSError, http.client.HTTPException):
             self.post("1")
 
 
 class WebSocket:
-    """A session by WebSocket alone."""
+    """A session by WebSocket only."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -193,7 +193,7 @@ class WebSocket:
         self.sid: str = self.opened["sid"]
 
     def send(self, *packets: str | bytes) -> None:
-        """Packets, each in a message."""
+        """Send packets, one per message."""
         try:
             for packet in packets:
                 self.connection.send(packet)
@@ -201,7 +201,7 @@ class WebSocket:
             raise Ended(str(error)) from error
 
     def receive(self) -> str | bytes:
-        """The next packet."""
+        """Return the next packet."""
         try:
             return _not_the_end(self.connection.recv(timeout=PATIENCE_S))
         except ConnectionClosed as error:
@@ -218,7 +218,7 @@ CLIENTS: dict[str, Callable[[Endpoint], Client]] = {"polling": Polling, "websock
 
 
 def wait_for_the_end(client: Client) -> list[str | bytes]:
-    """What a client still receives until its session ends, which must be soon."""
+    """Return what a client still receives until its session ends, which must be soon."""
     received = []
     deadline_s = time.monotonic() + END_S_MAX
     with contextlib.suppress(Ended):
@@ -229,7 +229,7 @@ def wait_for_the_end(client: Client) -> list[str | bytes]:
 
 
 def closes_cleanly(websocket: ClientConnection) -> bool:
-    """Whether the server ends this WebSocket with a close frame, after at most the close packet."""
+    """Return whether the server ends this WebSocket with a close frame, after at most the close packet."""
     try:
         while (data := websocket.recv(timeout=CLOSED_S_MAX)) == "1":
             pass

@@ -1,7 +1,7 @@
 """A TCP proxy that delays the bytes from server to client by a fixed time: a known answer for the instrument.
 
-Each chunk is stamped when it is read and let go at read + delay, so that a chunk which waits for the one before it
-is not delayed twice. With a delay of 0 the same path is taken, so what the proxy itself costs is in both arms.
+Each chunk is stamped when it is read and released at read + delay, so that waiting for the one before it adds no delay.
+With a delay of 0, data takes the same path, so that the proxy's own cost is in both arms.
 
     server -> read, stamp -> queue -> sleep until stamp + delay -> write -> client
 """
@@ -17,32 +17,32 @@ import sys
 import threading
 import time
 
-from app.tools.calibrate.kept_sockets import KeptSockets, break_
+from app.tools.calibrate.socket_registry import SocketRegistry, shut_down
 
 _PR_SET_TIMERSLACK = 29
-"""`linux/prctl.h`. By default the kernel may wake a sleeping thread 50 us late."""
+"""`linux/prctl.h`. By default, the kernel may wake a sleeping thread 50 us late."""
 
 
 class DelayProxy:
-    """Listens on a free port of loopback until it is closed. Use as a context manager."""
+    """Proxy on a free port of loopback. Use it as a context manager; it listens until the end of the block."""
 
     def __init__(
         self, host: str, port: int, *, delay_s: float, cut_at_chunk: int | None = None, away_s: float = 0.0
     ) -> None:
-        """`cut_at_chunk`: break every connection when so many chunks have come from the server, once.
+        """`cut_at_chunk`: break every connection, once, after so many chunks from the server.
 
-        `away_s`: who comes back then is let through only after so long, and misses what is published meanwhile.
+        `away_s`: new connections then wait so long, and miss what is published meanwhile.
         """
         self.delay_s = delay_s
         self._cut_at_chunk = cut_at_chunk
         self._away_s = away_s
         self._back_s = 0.0
         self._numbers = itertools.count(1)
-        """Of the chunks from the server, over all connections; each connection is a thread of its own."""
+        """Numbers of chunks from the server over all connections, each of which has its own thread."""
         self.lateness_s: list[float] = []
-        """How late each chunk was let go: the proxy's own error."""
+        """Delay of each release after its due time: the proxy's own error."""
         self._target = (host, port)
-        self._sockets = KeptSockets()
+        self._sockets = SocketRegistry()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -51,23 +51,23 @@ class DelayProxy:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        break_(self._listener)
+        shut_down(self._listener)
         self._listener.close()
         self._sockets.close()
 
     def cut(self, *, away_s: float = 0.0) -> None:
-        """Break every connection that stands; new ones are let through, after so long."""
+        """Break every open connection; new ones are accepted after the given time."""
         self._back_s = time.monotonic() + away_s
-        self._sockets.break_all()
+        self._sockets.shut_down_all()
 
     def _accept(self) -> None:
-        while client := self._sockets.accepted(self._listener):
+        while client := self._sockets.accept(self._listener):
             time.sleep(max(0.0, self._back_s - time.monotonic()))
-            server = self._sockets.connected(self._target)
+            server = self._sockets.connect(self._target)
             if server is None:
                 return
             for each in (client, server):
-                with contextlib.suppress(OSError):  # The end may have come meanwhile.
+                with contextlib.suppress(OSError):  # The proxy may have been closed meanwhile.
                     each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             chunks: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
             for target, arguments in (
@@ -118,6 +118,6 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 def _sleep_exactly() -> None:
-    """Of this thread, where the platform can."""
+    """Set the timer slack of this thread to the minimum, if the platform can."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)

@@ -1,4 +1,4 @@
-"""What README.md tells a reader to type: its code blocks, and the commands in its sentences and tables."""
+"""Commands in README.md: its code blocks, and the commands in sentences and tables."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class Block:
     """A code block."""
 
     line: int
-    """Of its first line of code."""
+    """Line number of its first line of code."""
     language: str
     text: str
     needs: str
-    """What the comment before it says that it takes; empty: nothing but a checkout."""
+    """Requirements named by the comment before it; empty: a checkout suffices."""
 
     @property
     def commands(self) -> list[str]:
-        """Of a block of commands, each without its remark."""
+        """Commands of the block, without their comments."""
         return [line.split(" #")[0].strip() for line in self.text.splitlines() if line.strip()]
 
 
 def blocks(language: str) -> list[Block]:
-    """Those of one language, in order."""
+    """Return the blocks of one language, in order."""
     text = README.read_text(encoding="utf-8")
     return [
         Block(text.count("\n", 0, found.start(3)) + 1, found[2], found[3], found[1] or "")
@@ -43,29 +43,29 @@ def blocks(language: str) -> list[Block]:
 
 
 def languages() -> set[str]:
-    """Those that there are blocks of."""
+    """Return the languages of all blocks."""
     return {found[2] for found in _FENCE.finditer(README.read_text(encoding="utf-8"))}
 
 
 def commands() -> list[tuple[str, str]]:
-    """Every command of a block, with what its block needs."""
+    """Return every command of a block, with its block's requirements."""
     return [(command, block.needs) for block in blocks("sh") for command in block.commands]
 
 
 def inline_commands() -> list[str]:
-    """Commands in sentences and tables, as they stand there, with brackets around what may be left out."""
+    """Return commands in sentences and tables as written, with brackets around optional parts."""
     text = _FENCE.sub("", README.read_text(encoding="utf-8"))
     return [found.replace("\\|", "|") for found in _INLINE.findall(text)]
 
 
 def links() -> list[str]:
-    """Where the page leads within the checkout: files, and headings as `#name`."""
+    """Return links within the checkout: files, and headings as `#name`."""
     text = _FENCE.sub("", README.read_text(encoding="utf-8"))
     found = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
     return [each for each in found if "://" not in each]
 
 
 def anchors(path: Path) -> set[str]:
-    """Names of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub generates them."""
     headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}

@@ -1,4 +1,4 @@
-"""Trials as a server would have recorded them: when it handed each notification to each client's socket."""
+"""Trials with a server's record of when it wrote each notification to each client's socket."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from app.core.trial import TrialRecord
 
 
 def recorded(record: TrialRecord, *, server_us: int = 150, step_us: int = 0) -> TrialRecord:
-    """The trial with the time of every write: `server_us` after sent to client 0, `step_us` more to each further one."""
+    """Return the trial with write times.
+
+    They are `server_us` after sent for client 0, `step_us` more for each further client.
+    """
     if record.spec.idle:
         return record
     connections = tuple(

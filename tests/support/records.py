@@ -1,4 +1,4 @@
-"""Records as a run would make them, for tests that need some."""
+"""Example records of a run for tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.core.trial import CpuUse, Severity, TrialRecord, TrialWarning
 
 
 def plan(**changes: object) -> Plan:
-    """A small plan."""
+    """Return a small plan."""
     values = {
         "arms": arms_from_names(["sse", "socketio"]),
         "client_counts": (1, 2),
@@ -23,7 +23,7 @@ def plan(**changes: object) -> Plan:
 
 
 def delivery(**changes: object) -> Delivery:
-    """An arrival 1.5 ms after it was due."""
+    """Return an arrival 1.5 ms after its due time."""
     values = {
         "client": 0,
         "seq": 1,
@@ -43,7 +43,7 @@ def delivery(**changes: object) -> Delivery:
 
 
 def trial(index: int = 0) -> TrialRecord:
-    """A trial with one arrival, one loss, a warning and its CPU."""
+    """Return a trial with one arrival, one loss, a warning and its CPU."""
     return TrialRecord(
         spec=TrialSpec(index, 0, 1, plan().arms[0]),
         started_us=990_000,

@@ -1,4 +1,4 @@
-"""A real Redis of a test's own: on a free port, every write on the disk before it is acknowledged."""
+"""A real Redis for a test, on a free port; every write is on disk before it is acknowledged."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.support.server import free_port
 
 
 class RedisServer:
-    """It can be killed, stopped, and started again on what its append-only file holds."""
+    """A Redis that can be killed, stopped, and restarted from its append-only file."""
 
     def __init__(
         self, folder: Path, *arguments: str, host: str = "127.0.0.1", into: Sequence[str] = ()
     ) -> None:
-        """`into`: the command that takes it somewhere, such as a network namespace."""
+        """`into`: a command prefix that runs it elsewhere, such as in a network namespace."""
         self._program = str(require_tool("redis-server", "redis-server"))
         self._folder = folder
         self._arguments = arguments
@@ -38,11 +38,11 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """The broker."""
+        """The broker URL."""
         return f"redis://{self.host}:{self.port}"
 
     def start(self) -> None:
-        """Start, on what is there, and wait until it answers."""
+        """Start from existing data, and wait until it answers."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / "redis.log").open("ab") as log:
             self.process = processes.spawn(
@@ -55,30 +55,30 @@ class RedisServer:
             time.sleep(0.02)
 
     def command_line(self) -> list[str]:
-        """How it is started."""
+        """Return the command that starts it."""
         command = [self._program, "--port", str(self.port), "--bind", self.host, "--dir", str(self._folder)]
         command += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--protected-mode", "no"]
         return [*command, *self._arguments]
 
     def kill(self) -> None:
-        """Without a word, as the kernel does it when memory is short."""
+        """Kill it with SIGKILL, as the kernel does when memory is short."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """In order."""
+        """Stop it in order."""
         self._end(signal.SIGTERM)
 
     def remember(self) -> None:
-        """Put aside what the append-only file holds now."""
+        """Back up the current append-only file."""
         shutil.copytree(self._folder / "appendonlydir", self._folder / "remembered")
 
     def forget_since(self) -> None:
-        """While it is down: go back to what was put aside, as a failover to a replica that was behind does."""
+        """Restore the backup, while it is down, as a failover to a lagging replica does."""
         shutil.rmtree(self._folder / "appendonlydir")
         shutil.move(self._folder / "remembered", self._folder / "appendonlydir")
 
     def command(self, *words: str) -> str:
-        """The raw answer to a command."""
+        """Return the raw answer to a command."""
         with socket.create_connection((self.host, self.port), timeout=5) as sock:
             sock.sendall(b"*%d\r\n" % len(words))
             for word in words:
@@ -86,7 +86,7 @@ class RedisServer:
             return sock.recv(65_536).decode()
 
     def log(self) -> str:
-        """What it has said."""
+        """Return its log."""
         return (self._folder / "redis.log").read_text(errors="replace")
 
     def _answers(self) -> bool:
@@ -104,7 +104,7 @@ class RedisServer:
 
 @contextlib.contextmanager
 def redis_server(folder: Path, *arguments: str) -> Iterator[RedisServer]:
-    """One that ends with the block."""
+    """Run a Redis for the block."""
     server = RedisServer(folder, *arguments)
     try:
         yield server
@@ -114,8 +114,8 @@ def redis_server(folder: Path, *arguments: str) -> Iterator[RedisServer]:
 
 @functools.cache
 def shared_redis() -> RedisServer:
-    """One for all tests of this process, which keep apart by prefix; it writes nothing to the disk."""
-    with contextlib.ExitStack() as kept:  # Ends what there is, where Redis is not.
+    """Return one Redis for all tests of this process, which use different prefixes; it does not write to disk."""
+    with contextlib.ExitStack() as kept:  # Cleans up if Redis is not installed.
         folder = kept.enter_context(tempfile.TemporaryDirectory(prefix="siar-redis-"))
         server = RedisServer(Path(folder), "--appendonly", "no")
         kept.callback(server.kill)

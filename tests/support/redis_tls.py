@@ -1,4 +1,4 @@
-"""A real Redis that speaks TLS only, and lets one user in."""
+"""A real Redis with TLS only and a single user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PASSWORD = "hunter2"
 
 
 class EncryptedRedis(RedisServer):
-    """Its certificate is signed by an authority of the test's own, which no system trusts."""
+    """A Redis whose certificate is signed by a test's own authority, which no system trusts."""
 
     def __init__(self, folder: Path) -> None:
         self.files = keep.make(keep.CA, folder / "tls", ["127.0.0.1"])
@@ -26,24 +26,24 @@ class EncryptedRedis(RedisServer):
             folder,
             *("--tls-cert-file", str(self.files.certificate), "--tls-key-file", str(self.files.key)),
             *("--tls-auth-clients", "no"),
-            # Not "default off": Redis 7.0, when it starts, leaves out of its append-only file what scripts and
-            # transactions wrote, since that is done in the default user's name (redis/redis#14541).
+            # Not "default off": Redis 7.0 then omits from its append-only file what scripts and transactions wrote when
+            # it starts, because that is done in the default user's name (redis/redis#14541).
             *("--requirepass", secrets.token_hex(16)),
             *("--user", USER, "on", f">{PASSWORD}", "~*", "&*", "+@all"),
         )
 
     @property
     def url(self) -> str:
-        """The broker."""
+        """The broker URL."""
         return f"rediss://{USER}:{PASSWORD}@{self.host}:{self.port}"
 
     @property
     def ca_file(self) -> str:
-        """Who vouches for it."""
+        """The authority's certificate."""
         return str(self.files.authority)
 
     def start(self) -> None:
-        """As ever; ends the test where Redis was built without TLS."""
+        """Start it; skips the test if Redis was built without TLS."""
         try:
             super().start()
         except AssertionError:
@@ -52,7 +52,7 @@ class EncryptedRedis(RedisServer):
             raise
 
     def command_line(self) -> list[str]:
-        """No plain port at all."""
+        """Return the command that starts it, without a plain port."""
         plain = super().command_line()
         place = plain.index("--port")
         return [*plain[:place], "--port", "0", "--tls-port", str(self.port), *plain[place + 2 :]]
@@ -71,7 +71,7 @@ class EncryptedRedis(RedisServer):
 
 @contextlib.contextmanager
 def encrypted_redis(folder: Path) -> Iterator[EncryptedRedis]:
-    """One that ends with the block."""
+    """Run an encrypted Redis for the block."""
     server = EncryptedRedis(folder)
     try:
         yield server

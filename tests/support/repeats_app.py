@@ -1,6 +1,6 @@
-"""Siar as it is, with a count of what came again: `gunicorn -c gunicorn.conf.py tests.support.repeats_app:app`.
+"""Siar with a count of repeated requests: `gunicorn -c gunicorn.conf.py tests.support.repeats_app:app`.
 
-`GET /repeats` tells how many requests the worker has had answered without gunicorn, and how many of them by a shortcut.
+`GET /repeats` returns how many requests the worker answered without gunicorn, and how many of them by a shortcut.
 """
 
 from __future__ import annotations

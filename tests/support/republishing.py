@@ -1,4 +1,4 @@
-"""A program that publishes on one connection, whose every write is known."""
+"""A client that publishes on one connection with known writes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.support.server import ADMIN_TOKEN
 
 
 def publish(title: str, **members: Any) -> bytes:
-    """A publish's body."""
+    """Return the body of a publish."""
     return json.dumps({"title": title, "body": "", **members}).encode()
 
 
 def asking(body: bytes, *lines: str, token: str = ADMIN_TOKEN) -> bytes:
-    """A request, whole."""
+    """Return a complete request."""
     head = [
         *("POST /api/notifications HTTP/1.1", "Host: localhost", f"Authorization: Bearer {token}"),
         *("Content-Type: application/json", f"Content-Length: {len(body)}", *lines, "", ""),
@@ -28,32 +28,32 @@ def asking(body: bytes, *lines: str, token: str = ADMIN_TOKEN) -> bytes:
 
 
 class Talk:
-    """One connection; what is sent at once is one write."""
+    """One connection; each send is a single write."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self._file = sock.makefile("rb")
 
     def ask(self, data: bytes) -> tuple[int, Any]:
-        """One request, and its answer."""
+        """Send one request and return its answer."""
         self.sock.sendall(data)
         return self.answer()
 
     def answer(self) -> tuple[int, Any]:
-        """The next answer: status and JSON. Its connection stays."""
+        """Return status and JSON of the next answer, which must keep the connection open."""
         status = int(self._file.readline().split()[1])
         headers = http.client.parse_headers(self._file)
         assert headers["Connection"] == "keep-alive"
         return status, json.loads(self._file.read(int(headers["Content-Length"])))
 
     def is_over(self) -> bool:
-        """Whether the server ends it, and says nothing more."""
+        """Return whether the server closes the connection without sending more."""
         return self._file.read(1) == b""
 
 
 @contextlib.contextmanager
 def talking(port: int) -> Iterator[Talk]:
-    """A connection for the length of the block."""
+    """Open a connection for the block."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield Talk(sock)

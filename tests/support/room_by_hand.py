@@ -1,4 +1,4 @@
-"""A room's phones and its operator by plain requests, one at a time: nothing that goes on by itself."""
+"""A room's phones and operator as single plain requests, without background activity."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VERDICT = {"code": "same", "sentence_en": "No difference.", "sentence_id": "Tida
 
 @dataclass
 class Phone:
-    """A registered device that asks as itself."""
+    """A registered device that sends requests with its own token."""
 
     server: RunningServer
     device: str

@@ -1,4 +1,4 @@
-"""A run with the phones of a room, as short as it can be, and its runner in this process."""
+"""A run with the phones of a room, as short as possible, with the runner in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trial's figures computed the plain way, one row after another: what the columns of `app/lab/analysis` must give digit for digit."""
+"""A trial's figures computed row by row: `app/lab/analysis` must give the same values with columns, digit for digit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Key = tuple[int, int]
 
 
 def metrics(record: TrialRecord) -> dict[str, Any]:
-    """Those of `TrialMetrics` that are computed from rows."""
+    """Return the figures of `TrialMetrics` that are computed from rows."""
     measured = [each for each in record.deliveries if not each.warmup]
     first = first_arrivals(measured)
     used = [each for each in first if is_sample(each)]
@@ -43,7 +43,7 @@ def metrics(record: TrialRecord) -> dict[str, Any]:
 
 
 def arrivals(record: TrialRecord) -> dict[str, Any]:
-    """Those of `ArrivalFigures` that are computed from rows."""
+    """Return the figures of `ArrivalFigures` that are computed from rows."""
     measured = [each for each in record.deliveries if not each.warmup]
     used = [each for each in measured if is_sample(each)]
     spikes = [each for each in used if delay_ms(each) > 500]
@@ -60,7 +60,7 @@ def arrivals(record: TrialRecord) -> dict[str, Any]:
 
 
 def split(record: TrialRecord) -> dict[str, Any] | None:
-    """Those of `Split` that are computed from rows."""
+    """Return the figures of `Split` that are computed from rows."""
     if record.instrument is None or record.instrument.absent is not None:
         return None
     written = writes(record)
@@ -87,7 +87,7 @@ def split(record: TrialRecord) -> dict[str, Any] | None:
 
 
 def positions(record: TrialRecord) -> dict[str, Any] | None:
-    """Those of `PositionFigures` that are computed from rows."""
+    """Return the figures of `PositionFigures` that are computed from rows."""
     written = writes(record)
     if not written:
         return None
@@ -126,7 +126,7 @@ def number(each: Delivery) -> int:
 
 
 def by(key: Callable[[Delivery], int], rows: Iterable[Delivery]) -> dict[int, list[Delivery]]:
-    """Rows by a key, in their order."""
+    """Group rows by a key, keeping their order."""
     found: dict[int, list[Delivery]] = {}
     for each in rows:
         found.setdefault(key(each), []).append(each)
@@ -158,7 +158,7 @@ def sent(each: Delivery) -> int:
 
 
 def first_arrivals(rows: Iterable[Delivery]) -> list[Delivery]:
-    """One row for each notification at each client, in the order of arrival."""
+    """Return one row for each notification and client, in the order of arrival."""
     came: dict[Key, Delivery] = {}
     for each in rows:
         if each.outcome in ARRIVED:
@@ -222,7 +222,7 @@ def intervals(own: list[Delivery]) -> list[float]:
 
 
 def writes(record: TrialRecord) -> dict[Key, int]:
-    """When each was handed over: the first time, where a client had several connections."""
+    """Return when each delivery was written; the first time, if a client had several connections."""
     found: dict[Key, int] = {}
     for connection in record.instrument.connections if record.instrument else ():
         if connection.client is not None:

@@ -1,4 +1,4 @@
-"""A Redis with a replica, and the sentinel that makes it master when the other is gone."""
+"""A Redis with a replica, and the sentinel that promotes the replica when the master is gone."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def pair(folder: Path) -> Iterator[Pair]:
             configuration = folder / "sentinel.conf"
             configuration.write_text(
                 f"sentinel monitor siar {master.host} {master.port} 1\n"
-                # On a busy machine a master that lives may be silent for half a second.
+                # On a busy machine, a master that is alive may be silent for half a second.
                 "sentinel down-after-milliseconds siar 2000\n"
                 "sentinel failover-timeout siar 5000\n"
             )
-            # A sentinel keeps no data: what the server is given for that does not concern it.
+            # A sentinel stores no data, so the server's requirements for that do not apply.
             with sentinel(folder / "sentinel", configuration) as watching:
                 wait_for(lambda: "slaves=1" in watching.command("INFO", "sentinel"), watching.log)
                 url = f"redis+sentinel://{watching.host}:{watching.port}/siar?prefix={secrets.token_hex(4)}"
@@ -78,7 +78,10 @@ class SentinelServer(RedisServer):
 
 
 def wait_until_level(found: Pair) -> None:
-    """The replica has all that the master has now. WAIT would wait for what its own connection wrote, which is nothing."""
+    """Wait until the replica has all that the master has now.
+
+    WAIT only covers writes of its own connection, of which there are none.
+    """
     reached = offset_of(found.master, "master_repl_offset")
     wait_for(lambda: offset_of(found.replica, "slave_repl_offset") >= reached, found.replica.log)
 

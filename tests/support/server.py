@@ -1,4 +1,4 @@
-"""A real server for a test: gunicorn with our worker, on a free port, in a folder of the test's own."""
+"""A real server for a test: gunicorn with our worker, on a free port, with a folder of its own."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class RunningServer:
     log_path: Path
 
     def log(self) -> str:
-        """Everything that it has said so far."""
+        """Return its output so far."""
         return self.log_path.read_text(encoding="utf-8")
 
     def publish(self, title: str = "Hello", body: str = "world", **members: Any) -> dict[str, Any]:
-        """Publish as the operator; the answer."""
+        """Publish as the operator, and return the answer."""
         status, answer = self.request("POST", "/api/notifications", {"title": title, "body": body, **members})
         assert status in (200, 201), answer
         return answer
@@ -62,9 +62,9 @@ class RunningServer:
         raw: bytes | None = None,
         source: str | None = None,
     ) -> tuple[int, Any]:
-        """One HTTP request: status and decoded JSON (or text).
+        """Send one HTTP request. Returns status and decoded JSON (or text).
 
-        `source`: an address of the loopback network to ask from, as another client would (Linux has all of 127.0.0.0/8).
+        `source`: a loopback address to send from, so as to be another client (Linux has all of 127.0.0.0/8).
         """
         data = raw if raw is not None else None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method)
@@ -99,15 +99,16 @@ def _decoded(response: Any) -> Any:
 
 
 FREE_PORTS = range(12_000, 32_768)
-"""Above those that browsers refuse, and below those that Linux gives to outgoing connections (`ip_local_port_range`).
+"""Range above ports that browsers refuse, and below those that Linux uses for outgoing connections
+(`ip_local_port_range`).
 
-One of the latter may be somebody's connection by the time that a server wants it; and who asks again and again for a
-server that is down would now and then be connected with itself, by a simultaneous open (RFC 9293, section 3.5).
+A port of the latter range may be taken by a connection before the server binds it. And a client that keeps connecting
+to a server that is down could connect to itself, by a simultaneous open (RFC 9293, section 3.5).
 """
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
+    """Return a port that was free a moment ago."""
     while True:
         port = secrets.choice(FREE_PORTS)
         with socket.socket() as sock, contextlib.suppress(OSError):
@@ -116,7 +117,8 @@ def free_port() -> int:
 
 
 ServerSettings = dict[str, Any]
-"""Field names of app.settings.Settings, with values of any type: `running_server` writes them into the environment as text."""
+"""Field names of app.settings.Settings with values of any type; `running_server` writes them to the environment as
+text."""
 
 GUNICORN = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app")
 
@@ -125,7 +127,7 @@ GUNICORN = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app")
 def running_server(
     tmp_path: Path, *, command: Sequence[str] = GUNICORN, cwd: Path | None = None, **settings: Any
 ) -> Iterator[RunningServer]:
-    """A server with `settings` (field names of app.settings.Settings), ended with the block."""
+    """Run a server with `settings` (field names of app.settings.Settings) for the block."""
     port = settings.pop("port", None) or free_port()
     runs_dir = tmp_path / "runs"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
@@ -137,7 +139,7 @@ def running_server(
     }
     environment |= {f"SIAR_{name.upper()}": str(value) for name, value in settings.items()}
     log_path = tmp_path / f"server-{port}.log"
-    # When the tests are killed, the pipe closes, and a server under gunicorn ends too; any other is told by the kernel.
+    # If the tests are killed, the pipe closes and ends a server under gunicorn; others are ended by the kernel.
     read_fd, write_fd = os.pipe()
     is_piped = "gunicorn" in command
     if is_piped:
@@ -176,7 +178,7 @@ def running_server(
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a server in order, or its whole group where it does not end."""
+    """Stop a server in order, or kill its process group if it does not stop."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:

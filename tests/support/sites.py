@@ -1,4 +1,4 @@
-"""Two servers and Redis, each in a network namespace of its own, as on three machines.
+"""Two servers and Redis, each in its own network namespace, as on three machines.
 
 this machine ====== one ------+
 this machine ====== other ----+---- redis      (---- a cable that can be pulled and put back)
@@ -24,7 +24,7 @@ from tests.support.redis_server import RedisServer
 from tests.support.server import ADMIN_TOKEN, GUNICORN, RunningServer, stop
 
 PORT = 8080
-"""Each namespace has all ports to itself."""
+"""Every namespace has all ports."""
 
 
 @dataclass(slots=True)
@@ -36,12 +36,12 @@ class Site:
     folder: Path
     broker: str
     link: str
-    """Its end of the cable to Redis."""
+    """Name of its end of the cable to Redis."""
     server: RunningServer = field(init=False)
 
     @property
     def host(self) -> str:
-        """Where this machine reaches it."""
+        """Its address, as seen from this machine."""
         return self.space.near.removesuffix(".1") + ".2"
 
     def start(self) -> None:
@@ -75,17 +75,17 @@ class Site:
             time.sleep(0.05)
 
     def kill_9(self) -> None:
-        """Master, worker and companions at once."""
+        """Kill master, worker and child processes at once."""
         os.killpg(self.server.process.pid, signal.SIGKILL)
         self.server.process.wait()
 
     def stop(self) -> None:
-        """End it, in whatever state it is."""
+        """Stop it, whatever its state."""
         if self.server.process.poll() is None:
             stop(self.server.process)
 
     def cut(self) -> None:
-        """What goes to Redis is lost without a word."""
+        """Take the cable to Redis down; packets are lost without notice."""
         _ip("-n", self.space.name, "link", "set", self.link, "down")
 
     def mend(self) -> None:
@@ -100,7 +100,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """All three."""
+    """The two servers and Redis."""
 
     one: Site
     other: Site
@@ -108,7 +108,7 @@ class Sites:
 
 
 class FarRedis(RedisServer):
-    """In a namespace without a way from this machine: asked from inside."""
+    """A Redis in a namespace that this machine cannot reach; it is asked from inside."""
 
     def _answers(self) -> bool:
         code = f"import socket; s = socket.create_connection(('{self.host}', {self.port}), 2); s.sendall(b'PING\\r\\n'); print(s.recv(99))"
@@ -118,7 +118,7 @@ class FarRedis(RedisServer):
 
 @contextlib.contextmanager
 def sites(folder: Path) -> Iterator[Sites]:
-    """Three namespaces, and everything in them, gone with the block."""
+    """Create three namespaces with everything in them for the block."""
     with namespace() as redis_space, namespace() as one_space, namespace() as other_space:
         for number, space in enumerate((one_space, other_space), start=1):
             _join(redis_space, space, number)
@@ -139,7 +139,7 @@ def sites(folder: Path) -> Iterator[Sites]:
 
 
 def _join(redis: Namespace, space: Namespace, number: int) -> None:
-    """A cable between two namespaces, both of which are a test's own: its addresses meet nobody else's."""
+    """Connect two namespaces, both of which belong to a test, so that its addresses collide with no others."""
     near, far = f"r{number}a", f"r{number}b"
     _ip("-n", redis.name, "link", "add", near, "type", "veth", "peer", "name", far, "netns", space.name)
     _ip("-n", redis.name, "addr", "add", f"10.199.{number}.1/30", "dev", near)

@@ -1,7 +1,7 @@
-"""The server with a long moment between its look at a connection and the reading from it: `gunicorn ...slow_look:app`.
+"""The server with a delay between checking a connection and reading from it: `gunicorn ...slow_look:app`.
 
-What a busy machine does now and then, each time: a client that asks again within that moment is never seen to have
-asked, and never waited for.
+A busy machine causes such a delay now and then. With it, a client that sends its next request during that time is never
+seen as idle, and so never waited for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Puts the room through what phones and runner would do, by HTTP alone: pages that only look on cannot tell.
+"""Plays the roles of phones and runner in a room, by HTTP alone, for pages that only watch.
 
-Nothing is measured here. Whoever tests measuring uses real phones (tests/support/phone.py, tests/browser).
+Nothing is measured here. Tests of measuring use simulated phones (tests/support/phone.py) or browsers (tests/browser).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GOOD: dict[str, Any] = {
     "rtt_ms": 4.2,
     "jitter_ms": 2.4,
 }
-"""What a phone says when everything is well."""
+"""A phone's report when everything is well."""
 
 
 HEADINGS = [
@@ -68,27 +68,27 @@ REPORT_PERIOD_S = 3.0
 
 @dataclass(slots=True)
 class Stage:
-    """A server's room, with devices that do as they are told."""
+    """A server's room with devices controlled by the test."""
 
     server: RunningServer
     credentials: dict[str, str] = field(default_factory=dict)
-    """What proves each device."""
+    """Tokens of the devices."""
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What each device said of itself last."""
+    """Last report of each device."""
 
     def operate(self, method: str, path: str, body: Any = None) -> Any:
-        """A request of the operator or the runner; the answer."""
+        """Send a request as the operator or the runner, and return the answer."""
         status, answer = self.server.request(method, path, body)
         assert status in (200, 201, 202), answer
         return answer
 
     def open(self, *, wanted_count: int = 6, length_s: float = 520, **more: Any) -> None:
-        """Let phones gather."""
+        """Open the room for phones."""
         body = {"run": RUN, "wanted_count": wanted_count, "length_s": length_s, "plan": PLAN, **more}
         self.operate("POST", "/api/room", body)
 
     def join(self, name: str, *, model: str | None = None, **report: Any) -> str:
-        """A device that joins and says of itself what `report` holds; its id."""
+        """Join with a device that reports `report`. Returns its id."""
         status, registered = self.server.request("POST", "/api/devices", {})
         assert status == 201, registered
         device: str = registered["device"]
@@ -100,15 +100,15 @@ class Stage:
 
     @contextlib.contextmanager
     def awake(self) -> Iterator[None]:
-        """Meanwhile every device goes on saying how it is, as a page does: who is silent for 15 s counts as away."""
+        """Repeat every device's report during the block, as a page does; a device silent for 15 s counts as away."""
         over = threading.Event()
 
-        def go_on() -> None:
+        def repeat_reports() -> None:
             while not over.wait(REPORT_PERIOD_S):
                 for device, report in list(self.reports.items()):
                     self._as_device("POST", "/api/assignment", device, report)
 
-        thread = threading.Thread(target=go_on)
+        thread = threading.Thread(target=repeat_reports)
         thread.start()
         try:
             yield
@@ -117,19 +117,19 @@ class Stage:
             thread.join()
 
     def report(self, device: str, **report: Any) -> None:
-        """Have a device say how it is."""
+        """Send a device's report."""
         self.reports[device] = report
         status, answer = self._as_device("POST", "/api/assignment", device, report)
         assert status == 200, answer
 
     def begin(self) -> None:
-        """Start with who is ready, unless it does so by itself, and skip the countdown as a runner may."""
+        """Start with the devices that are ready, unless the room has started by itself, and skip the countdown."""
         if self.operate("GET", "/api/room")["phase"] == "gathering":
             self.operate("POST", "/api/room/start")
         self.operate("PUT", f"/api/room/progress?run={RUN}", {"phase": "running"})
 
     def trial(self, state: str, *, transport: str = "sse", ends_in_s: float | None = None) -> None:
-        """What phones are to do."""
+        """Publish a trial to the phones."""
         now_us = self.operate("GET", "/api/room")["server_us"]
         ends_us = None if ends_in_s is None else now_us + round(ends_in_s * 1e6)
         trial = {
@@ -150,17 +150,17 @@ class Stage:
         self.operate("PUT", f"/api/room/trial?run={RUN}", trial)
 
     def between_trials(self) -> None:
-        """Nobody is to do anything."""
+        """Publish that there is no trial."""
         status, answer = self.server.request("PUT", f"/api/room/trial?run={RUN}", raw=b"null")
         assert status == 200, answer
 
     def progress(self, **more: Any) -> None:
-        """How far it is, with results of both arms."""
-        said = {"round": 5, "rounds": 48, "remaining_s": 312, "results": results(), **more}
-        self.operate("PUT", f"/api/room/progress?run={RUN}", said)
+        """Report progress, with results of both arms."""
+        progress = {"round": 5, "rounds": 48, "remaining_s": 312, "results": results(), **more}
+        self.operate("PUT", f"/api/room/progress?run={RUN}", progress)
 
     def finish(self, **more: Any) -> None:
-        """It is over."""
+        """Report that the run is over."""
         sentence_en = "SSE and Socket.IO are equivalent on these phones: within 1 ms at 1, 3 and 6."
         sentence_id = "SSE dan Socket.IO setara pada ponsel ini: dalam 1 ms pada 1, 3, dan 6."
         result = {
@@ -172,7 +172,7 @@ class Stage:
         self.operate("POST", f"/api/room/finish?run={RUN}", result)
 
     def clear(self) -> None:
-        """Close the room and send everybody home: who stays would be in the next one."""
+        """Close the room and remove all devices, which would otherwise be in the next one."""
         self.operate("DELETE", "/api/room")
         for device in self.credentials:
             self._as_device("DELETE", "/api/participants/me", device, None)
@@ -184,7 +184,7 @@ class Stage:
 
 
 def results() -> dict[str, Any]:
-    """Results of three client counts, as a runner sums them up."""
+    """Return results of three client counts, as a runner summarises them."""
     return {
         arm: {
             str(clients): {
@@ -205,7 +205,7 @@ def results() -> dict[str, Any]:
 
 
 def table() -> dict[str, Any]:
-    """The result's table, as wide as a runner makes it."""
+    """Return the result's table, as wide as a runner makes it."""
     rows = [
         [name, count, 3.117, None, 1148.2, 2160, 2, 0, 8]
         for name in ("SSE", "Socket.IO")

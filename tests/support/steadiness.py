@@ -1,7 +1,7 @@
-"""Whether a quantity grows: a line through block means, and how steep it may be at most.
+"""Detection of growth: a line through block means, with an upper bound of its slope.
 
-Neighbouring samples of a process's memory are nearly the same number: taken one by one they would make any slope look
-certain. The mean of a block of them is one observation.
+Consecutive samples of a process's memory are nearly equal. Used one by one, they would make any slope look certain, so
+the mean of a block of them is one observation.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from app.lab.analysis.statistics.power import t_quantile
 BLOCKS = 20
 
 CONFIDENCE = 0.95
-"""One-sided: the true slope is above the bound in one of twenty such runs."""
+"""One-sided: the true slope exceeds the bound in one of twenty such runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Percent of the mean per ten minutes."""
+    """Slope in percent of the mean per ten minutes."""
 
     percent: float
     percent_upper: float
@@ -28,7 +28,7 @@ class Slope:
 
 
 def slope(samples: Sequence[tuple[float, float]], *, blocks: int = BLOCKS) -> Slope:
-    """Of samples (second, value) over equal stretches of time. Raises `ValueError` when a block is empty."""
+    """Fit samples (second, value) over equal stretches of time. Raises `ValueError` when a block is empty."""
     means = block_means(samples, blocks=blocks)
     middle_s = math.fsum(t for t, _ in means) / blocks
     level = math.fsum(y for _, y in means) / blocks
@@ -42,7 +42,7 @@ def slope(samples: Sequence[tuple[float, float]], *, blocks: int = BLOCKS) -> Sl
 
 
 def block_means(samples: Sequence[tuple[float, float]], *, blocks: int) -> list[tuple[float, float]]:
-    """The mean second and the mean value of each stretch."""
+    """Return the mean second and the mean value of each stretch."""
     first_s, last_s = samples[0][0], samples[-1][0]
     piles: list[list[tuple[float, float]]] = [[] for _ in range(blocks)]
     for t, y in samples:

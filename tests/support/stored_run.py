@@ -1,4 +1,4 @@
-"""A finished run in a folder, as the runner with phones leaves one. Nothing in it was measured."""
+"""A finished run in a folder, as the runner with phones leaves it. Nothing in it was measured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONNECTIONS = (ConnectionRecord(0, LAN_ADDRESS, 40_001), ConnectionRecord(1, "12
 
 
 def store_run(runs_dir: Path, run: str, *, blocks: int = 1, client_counts: tuple[int, ...] = (2,)) -> Path:
-    """The folder of a run with store, report, names, spool and a phone's own result."""
+    """Create the folder of a run with store, report, names, spool and a phone's own result."""
     folder = runs_dir / run
     made = replace(
         RunMaker(plan=a_plan(blocks=blocks, client_counts=client_counts, notifications=5)).run(), id=run

@@ -1,4 +1,4 @@
-"""Raw clients for tests: a socket and the repository's own decoders, nothing that could hide a byte."""
+"""Raw clients for tests: a socket and the repository's own decoders, with nothing that could hide a byte."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JS = Path(__file__).parents[1] / "js"
 
 
 class SseReader:
-    """An open `/events` stream; `next_event` waits for one."""
+    """An open `/events` stream."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self.response = response
@@ -31,24 +31,24 @@ class SseReader:
 
     @property
     def last_event_id(self) -> str:
-        """What a browser would send when it reconnects."""
+        """The id that a browser would send when it reconnects."""
         return self._decoder.last_event_id
 
     def read_some(self) -> bytes:
-        """Whatever comes next, raw."""
+        """Read once and return the raw data."""
         chunk = self.response.read1(65536)
         assert chunk, "the server ended the stream"
         self._waiting.extend(self._decoder.feed(chunk))
         return chunk
 
     def next_event(self) -> Any:
-        """The next event, waited for."""
+        """Wait for the next event and return it."""
         while not self._waiting:
             self.read_some()
         return self._waiting.pop(0)
 
     def next_notification(self) -> dict[str, Any]:
-        """The next event's object; it must be a notification."""
+        """Return the next event's object, which must be a notification."""
         event = self.next_event()
         assert event.type == "notification", event
         return json.loads(event.data)
@@ -58,7 +58,7 @@ class SseReader:
 def sse(
     port: int, query: str = "", headers: dict[str, str] | None = None, *, host: str = "127.0.0.1"
 ) -> Iterator[SseReader]:
-    """A subscribed stream: the prelude has been read."""
+    """Open a stream; its prelude has been read."""
     connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
     with contextlib.closing(connection):
         connection.request("GET", f"/events{query}", headers=headers or {})
@@ -72,14 +72,14 @@ def sse(
 
 @dataclass(slots=True)
 class SocketIoReader:
-    """An open Socket.IO channel on a WebSocket without any polling."""
+    """An open Socket.IO connection by WebSocket only."""
 
     websocket: ClientConnection
     connect: dict[str, Any]
     """The payload of the server's CONNECT."""
 
     def next_packet(self) -> str:
-        """The next Engine.IO packet that is no ping, raw."""
+        """Return the next raw Engine.IO packet that is no ping."""
         while True:
             packet = self.websocket.recv(timeout=PATIENCE_S)
             assert isinstance(packet, str)
@@ -88,20 +88,20 @@ class SocketIoReader:
             self.websocket.send("3")
 
     def next_event(self) -> tuple[str, Any]:
-        """The next event's name and argument."""
+        """Return the next event's name and argument."""
         packet = self.next_packet()
         assert packet.startswith("42"), packet
         name, argument = json.loads(packet[2:])
         return name, argument
 
     def next_notification(self) -> dict[str, Any]:
-        """The next event's object; it must be a notification."""
+        """Return the next event's object, which must be a notification."""
         name, argument = self.next_event()
         assert name == "notification", (name, argument)
         return argument
 
     def next_notification_with_id(self) -> tuple[dict[str, Any], str]:
-        """The same, for a connection that asked for recovery: the object and the id behind it."""
+        """Return the same with the id after it, for a connection that requested recovery."""
         name, argument, position = json.loads(self.next_packet()[2:])
         assert name == "notification", (name, argument)
         return argument, position
@@ -111,10 +111,10 @@ class SocketIoReader:
 def socketio(
     port: int, auth: Any = None, headers: dict[str, str] | None = None, *, host: str = "127.0.0.1"
 ) -> Iterator[SocketIoReader]:
-    """A connected channel."""
-    # Without max_queue=None a client that leaves with frames unread waits 10 s for the end of its own queue.
+    """Open a connected client."""
+    # Without max_queue=None, a client that leaves with unread frames waits 10 s for the end of its own queue.
     url = f"ws://{host}:{port}/socket.io/?EIO=4&transport=websocket"
-    # No pings of the library's own beside Engine.IO's: they draw random numbers in a thread, which Hypothesis notices.
+    # The library's own pings are off: they draw random numbers in a thread, which Hypothesis notices.
     options = {"open_timeout": PATIENCE_S, "max_queue": None, "ping_interval": None}
     with connect(url, additional_headers=headers, **options) as websocket:  # type: ignore[arg-type]
         assert str(websocket.recv(timeout=PATIENCE_S)).startswith("0{")
@@ -125,7 +125,7 @@ def socketio(
 
 
 def websocket_by_hand(sock: socket.socket) -> None:
-    """Take a plain socket through the opening handshake, up to the server's Engine.IO `open` packet."""
+    """Perform the opening handshake on a plain socket, up to the server's Engine.IO `open` packet."""
     sock.sendall(
         b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
         b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
@@ -134,13 +134,13 @@ def websocket_by_hand(sock: socket.socket) -> None:
 
 
 def say_no_more(sock: socket.socket) -> None:
-    """End our direction. Whoever was sent nonsense may have broken the connection by now: it is not there to be ended."""
+    """Shut down our direction. The peer may have broken the connection already after invalid data."""
     with contextlib.suppress(OSError):
         sock.shutdown(socket.SHUT_WR)
 
 
 def read_until(sock: socket.socket, awaited: bytes) -> bytes:
-    """What comes, up to the piece in which this is complete. Fails when the server ends the connection before."""
+    """Read until this has arrived, and return everything. Fails if the server closes the connection before."""
     received = b""
     while awaited not in received:
         chunk = sock.recv(65_536)
@@ -151,7 +151,7 @@ def read_until(sock: socket.socket, awaited: bytes) -> bytes:
 
 @contextlib.contextmanager
 def talking_process(command: list[str], cwd: Path) -> Iterator[subprocess.Popen[str]]:
-    """A program that is spoken with line by line. It is to end when its input does, at the end of the block."""
+    """Run a program that communicates in lines. It must end when its input does, at the end of the block."""
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=cwd
     ) as process:
@@ -163,22 +163,22 @@ def talking_process(command: list[str], cwd: Path) -> Iterator[subprocess.Popen[
             try:
                 process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
-                process.kill()  # Otherwise the end of this block would wait for it for ever.
+                process.kill()  # Otherwise, the end of this block would wait forever.
                 raise
 
 
 @contextlib.contextmanager
 def official_client(node: str, url: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """npm's `socket.io-client` in Node: a line of JSON for each thing that happens to it."""
+    """Run npm's `socket.io-client` in Node, which prints a line of JSON for each event."""
     command = [node, str(JS / "interop_client.mjs"), url, json.dumps(options)]
     with talking_process(command, JS) as process:
         yield process
 
 
 def next_line(process: subprocess.Popen[str], kind: str) -> dict[str, Any]:
-    """The official client's next report of this kind; others before it are passed over."""
+    """Return the official client's next report of this kind, skipping others."""
     assert process.stdout is not None
-    # Its output ends with it, and with that the wait for a line.
+    # When it ends, its output ends, and so does the wait for a line.
     overdue = threading.Timer(PATIENCE_S, process.kill)
     overdue.daemon = True
     overdue.start()

@@ -1,6 +1,6 @@
-"""Many subscribers and a few publishers on one epoll, without threads: what happens is in one order, by one seed.
+"""Many subscribers and a few publishers on one epoll, without threads: the order of events depends on a seed only.
 
-Swarm ---+--- Subscriber x N   reads, stalls, trickles, resets, leaves and comes back, as it is told
+Swarm ---+--- Subscriber x N   reads, stalls, trickles, resets, leaves and reconnects, as commanded
          +--- Publisher x M    one notification after another on a keep-alive connection
 """
 
@@ -22,11 +22,11 @@ from tests.support.server import RunningServer
 from tests.support.talks import TALKS, Ledger, Talk
 
 RECEIVE_BUFFER_BYTES = 8_192
-"""Small, so that who does not read is felt by the server soon."""
+"""Small, so that the server soon feels a client that does not read."""
 
 SEGMENT_BYTES = 1_400
-"""As on a LAN. On loopback's 64 KB a receiver with so small a buffer has never room for a whole segment, does not tell
-that it has read (RFC 9293, 3.8.6.2.2), and gets 6 KB with each window probe of its peer: 30 KB/s.
+"""Segment size of a LAN. With loopback's 64 KB, so small a buffer never has room for a whole segment. Then the receiver
+does not advertise its window (RFC 9293, 3.8.6.2.2), and gets 6 KB with each window probe of its peer: 30 KB/s.
 """
 
 READ_BYTES = 65_536
@@ -34,16 +34,16 @@ READ_BYTES = 65_536
 
 class Ready(Protocol):
     def on_ready(self) -> None:
-        """Bytes came, or the end."""
+        """Handle data or the end of the connection."""
         ...
 
     def close(self) -> None:
-        """Nobody looks any more."""
+        """Close the connection."""
         ...
 
 
 class Swarm:
-    """The loop and its timers; everyone in it is gone at the end of its block."""
+    """The event loop and its timers; closes all members at the end of its block."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
@@ -64,7 +64,7 @@ class Swarm:
         self._epoll.register(sock.fileno(), select.EPOLLIN)
 
     def listen(self, sock: socket.socket, *, wanted: bool) -> None:
-        """Whether its bytes are read, or left to fill the buffers."""
+        """Set whether its data is read, or left to fill the buffers."""
         self._epoll.modify(sock.fileno(), select.EPOLLIN if wanted else 0)
 
     def forget(self, sock: socket.socket) -> None:
@@ -75,7 +75,7 @@ class Swarm:
         heapq.heappush(self._timers, (time.monotonic() + delay_s, next(self._numbers), action))
 
     def run(self, done: Callable[[], bool], timeout_s: float) -> bool:
-        """Until `done`; whether it came to that in time."""
+        """Run until `done`. Returns whether that happened in time."""
         deadline_s = time.monotonic() + timeout_s
         while not done():
             now_s = time.monotonic()
@@ -91,16 +91,16 @@ class Swarm:
 
 
 class Subscriber:
-    """A client over all of its connections. Reads as it comes, until told otherwise."""
+    """A client over all of its connections. By default it reads data as it arrives."""
 
     def __init__(
         self, swarm: Swarm, server: RunningServer, transport: str, *, source: str = "127.0.0.1"
     ) -> None:
-        """`source`: the address of the loopback network that it comes from (Linux has all of 127.0.0.0/8)."""
+        """`source`: the loopback address that it connects from (Linux has all of 127.0.0.0/8)."""
         self.transport = transport
         self.ledger = Ledger()
         self.counts: Counter[str] = Counter()
-        """What happened to it."""
+        """Numbers of events by kind."""
         self.on_bytes: Callable[[], None] = lambda: None
         self._swarm = swarm
         self._address = ("127.0.0.1", server.port)
@@ -108,14 +108,14 @@ class Subscriber:
         self._sock: socket.socket | None = None
         self._talk: Talk | None = None
         self._life = 0
-        """One more with each connection and mood: what was meant for an earlier one is dropped."""
+        """Incremented with each connection and mood, so that timers of earlier ones are ignored."""
 
     @property
     def is_connected(self) -> bool:
         return self._sock is not None
 
     def connect(self) -> None:
-        """Come, or come back to where it left off."""
+        """Connect, or reconnect to where it left off."""
         assert self._sock is None
         self.counts["connect"] += 1
         sock = socket.socket()
@@ -125,25 +125,25 @@ class Subscriber:
         sock.setblocking(False)
         self._sock, self._talk = sock, TALKS[self.transport]("localhost", self.ledger)
         self._swarm.watch(sock, self)
-        self._say()
+        self._send()
 
     def on_ready(self) -> None:
         self._read(READ_BYTES)
 
     def read(self) -> None:
-        """From now on as it comes."""
+        """Read data as it arrives."""
         self._life += 1
         if self._sock is not None:
             self._swarm.listen(self._sock, wanted=True)
 
     def stall(self) -> None:
-        """From now on nothing."""
+        """Stop reading."""
         self._life += 1
         if self._sock is not None:
             self._swarm.listen(self._sock, wanted=False)
 
     def trickle(self, sizes: Iterator[int], pause_s: float) -> None:
-        """From now on a few bytes at a time."""
+        """Read only a few bytes at a time."""
         self.stall()
         life = self._life
 
@@ -155,11 +155,11 @@ class Subscriber:
         sip()
 
     def close(self) -> None:
-        """For good."""
+        """Close for good."""
         self.leave(reset=True)
 
     def leave(self, *, reset: bool) -> None:
-        """Close the connection, at a reset without any goodbye."""
+        """Close the connection, orderly or with a reset."""
         self._life += 1
         if self._sock is None:
             return
@@ -181,24 +181,24 @@ class Subscriber:
         stands = bool(data) and self._talk.receive_data(data)
         self.on_bytes()
         if stands:
-            self._say()
+            self._send()
         else:
             self.counts["ended by the server"] += 1
             self.leave(reset=False)
 
-    def _say(self) -> None:
+    def _send(self) -> None:
         assert self._sock is not None
         assert self._talk is not None
         if self._talk.outgoing:
             try:
-                self._sock.sendall(self._talk.outgoing)  # a few bytes: they fit
+                self._sock.sendall(self._talk.outgoing)  # A few bytes, which always fit.
             except ConnectionError:
-                return  # the next read tells the end
+                return  # The next read detects the end.
             self._talk.outgoing = b""
 
 
 class Publisher:
-    """A keep-alive connection that publishes what `notifications` gives, each when the one before it was answered."""
+    """A keep-alive connection that publishes `notifications`, each after the answer to the one before."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class Publisher:
                 self._publish()
 
     def close(self) -> None:
-        """Publish nothing more."""
+        """Stop publishing."""
         self._swarm.forget(self._sock)
         self._sock.close()
 

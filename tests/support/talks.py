@@ -1,6 +1,6 @@
-"""What a subscriber says and hears on each transport, no input or output of its own, and what it makes of it.
+"""A subscriber's side of each transport without I/O, and the record of what it received.
 
-A `Ledger` is what a client keeps over all of its connections; a talk is one connection's side of the conversation.
+A `Ledger` is a client's record over all of its connections; a talk is the protocol of one connection.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from app.core.protocol.websocket import FrameDecoder, Opcode, encode_frame, hand
 
 
 class Refused(Exception):
-    """The server did not let a subscriber in."""
+    """The server did not accept a subscriber."""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Everything that one subscriber has been told, in its order."""
+    """Everything that one subscriber received, in order."""
 
     position: str | None = None
-    """Where it resumes."""
+    """Position from which it resumes."""
     first: int | None = None
-    """The offset at which it came in."""
-    heard: list[tuple[int, int]] = field(default_factory=list)
-    """Offsets from and to: of a notification twice the same, of a gap its ends."""
+    """Offset at which it subscribed."""
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+    """Ranges of offsets: a notification's offset twice, or the ends of a gap."""
     gap_count: int = 0
 
-    def stand_at(self, position: str) -> None:
-        """The server told a position."""
+    def note_position(self, position: str) -> None:
+        """Record a position announced by the server."""
         if self.first is None:
             self.first = offset_of(position)
         self.position = position
 
     def note(self, kind: str, argument: dict[str, Any]) -> None:
-        """A notification or a gap came."""
+        """Record a notification or a gap."""
         if kind == "notification":
-            self.heard.append((argument["offset"], argument["offset"]))
+            self.ranges.append((argument["offset"], argument["offset"]))
         else:
             assert kind == "gap", kind
             self.gap_count += 1
-            self.heard.append((argument["from"], argument["to"]))
+            self.ranges.append((argument["from"], argument["to"]))
 
     @property
     def through(self) -> int:
         """The last offset that is accounted for."""
-        return self.heard[-1][1] if self.heard else (self.first or 0)
+        return self.ranges[-1][1] if self.ranges else (self.first or 0)
 
     def faults(self) -> list[str]:
-        """Where what was heard is not one unbroken ascent: holes, doubles, disorder."""
+        """Return where the offsets are not consecutive: holes, duplicates, disorder."""
         faults, next_offset = [], (self.first or 0) + 1
-        for low, high in self.heard:
+        for low, high in self.ranges:
             if low != next_offset or high < low:
                 faults.append(f"{low}-{high} where {next_offset} was next")
             next_offset = high + 1
@@ -66,12 +66,12 @@ def offset_of(position: str) -> int:
 
 
 class Talk(Protocol):
-    """One connection's side. `receive_data` raises `Refused`, or `MalformedFrame` for what is no protocol."""
+    """Protocol of one connection. `receive_data` raises `Refused`, or `MalformedFrame` for invalid data."""
 
     outgoing: bytes
 
     def receive_data(self, data: bytes) -> bool:
-        """Whether the connection still stands."""
+        """Process data. Returns whether the connection is still open."""
         ...
 
 
@@ -87,7 +87,7 @@ class SseTalk:
 
     @property
     def retry_ms(self) -> int | None:
-        """How long the server wants it to wait before it comes back."""
+        """The reconnection delay that the server requests."""
         return self._events.retry_ms
 
     def receive_data(self, data: bytes) -> bool:
@@ -99,7 +99,7 @@ class SseTalk:
             self._ledger.note(event.type, json.loads(event.data))
             self._ledger.position = event.last_event_id
         if self._events.last_event_id:
-            self._ledger.stand_at(self._events.last_event_id)
+            self._ledger.note_position(self._events.last_event_id)
         return not self._response.finished
 
 
@@ -123,28 +123,28 @@ class SocketIoTalk:
         if head is not None and head.status != 101:
             raise Refused(f"Socket.IO was answered with {head.status}.")
         for message in self._frames.feed(body):
-            if message.opcode is Opcode.CLOSE or not self._hear_packet(message.payload):
+            if message.opcode is Opcode.CLOSE or not self._receive_packet(message.payload):
                 return False
         return True
 
-    def _hear_packet(self, packet: bytes) -> bool:
+    def _receive_packet(self, packet: bytes) -> bool:
         if packet.startswith(b"42"):
             kind, argument = json.loads(packet[2:])
             self._ledger.note(kind, argument)
             self._ledger.position = argument["id"]
         elif packet == b"2":
-            self._say(b"3")
+            self._send(b"3")
         elif packet.startswith(b"0"):
             auth = {"last_event_id": self._ledger.position} if self._ledger.position else {}
-            self._say(b"40" + json.dumps(auth).encode())
+            self._send(b"40" + json.dumps(auth).encode())
         elif packet.startswith(b"40"):
             if self._ledger.position is None:
-                self._ledger.stand_at(json.loads(packet[2:])["position"])
+                self._ledger.note_position(json.loads(packet[2:])["position"])
         elif packet.startswith(b"44"):
             raise Refused(packet.decode())
         return packet not in (b"1", b"41")
 
-    def _say(self, packet: bytes) -> None:
+    def _send(self, packet: bytes) -> None:
         self.outgoing += encode_frame(Opcode.TEXT, packet, mask=os.urandom(4))
 
 

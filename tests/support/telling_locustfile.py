@@ -1,6 +1,6 @@
-"""A locustfile beside another one: what Locust counts, each as a line of JSON in the file that `TOLD` names.
+"""An additional locustfile that writes Locust's events as lines of JSON to the file named by `TOLD`.
 
-Locust's own pages and tables are a second old and more; here a test sees an event when it has happened.
+Locust's own pages and tables lag by a second or more; this shows a test each event when it happens.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 
 from locust import events
 
-_file = open(os.environ["TOLD"], "a", encoding="utf-8", buffering=1)  # noqa: SIM115 - for as long as Locust runs
+_file = open(os.environ["TOLD"], "a", encoding="utf-8", buffering=1)  # noqa: SIM115 - open as long as Locust runs
 
 
-def _tell(*, request_type: str, name: str, exception: object = None, **_more: Any) -> None:
+def _write_event(*, request_type: str, name: str, exception: object = None, **_more: Any) -> None:
     _file.write(json.dumps([request_type, name, exception is not None]) + "\n")
 
 
-events.request.add_listener(_tell)  # type: ignore[no-untyped-call]
+events.request.add_listener(_write_event)  # type: ignore[no-untyped-call]

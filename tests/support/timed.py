@@ -1,4 +1,4 @@
-"""What one process took: seconds by the clock, CPU seconds, and its memory at the highest."""
+"""Resources used by one process: elapsed seconds, CPU seconds, and peak memory."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from tests.support.server import ROOT
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """By one command, start of Python included."""
+    """Resources used by one command, including the start of Python."""
 
     seconds: float
     cpu_s: float
     peak_mb: float
-    said: str
+    output: str
 
 
 def timed_siar(words: Sequence[str], **settings: str) -> Taken:
-    """`./siar ...`, as a user calls it. Raises `SystemExit` when it does not end with 0."""
+    """Run `./siar ...` as a user calls it. Raises `SystemExit` when it does not end with 0."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         began_s = time.perf_counter()
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "app", *words],
             env={**environment, "PYTHONPATH": str(ROOT), **settings},
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
         )
-        # Like `wait`, and it tells what this one process has used.
+        # Like `wait`, but it also returns the resources that this process used.
         _, status, usage = os.wait4(process.pid, 0)
         taken_s = time.perf_counter() - began_s
         process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        text = said.read()
+        output.seek(0)
+        text = output.read()
     if process.returncode:
         raise SystemExit(f"siar {' '.join(words)} ended with {process.returncode}: {text}")
     peak = usage.ru_maxrss / 1e6 if sys.platform == "darwin" else usage.ru_maxrss * 1024 / 1e6

@@ -1,4 +1,4 @@
-"""Trials in which everything that can happen to a delivery happens: for comparing two ways to compute the same figures."""
+"""Trials with everything that can happen to a delivery, for comparing two computations of the same figures."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.unit.support_run import EPOCH_US, RunMaker, a_plan
 
 
 def wild_plan(*, clients: int = 5, notifications: int = 40) -> Plan:
-    """One block of each of two arms."""
+    """Return a plan with one block of two arms."""
     return a_plan(client_counts=(clients,), blocks=1, notifications=notifications)
 
 
 def wild_trials(seed: int, plan: Plan) -> list[TrialRecord]:
-    """Every trial of the plan, with losses, duplicates, replays, bad clocks, drift, and rows in no order."""
+    """Return every trial of the plan, with losses, duplicates, replays, bad clocks, drift, and unordered rows."""
     rng = random.Random(seed)
     made = RunMaker(plan=plan, seed=seed).run()
     return [_wild(record, rng) for record in made.trials if not record.spec.idle]
@@ -41,7 +41,7 @@ def _wild(record: TrialRecord, rng: random.Random) -> TrialRecord:
 
 
 def _happened(row: Delivery, rng: random.Random) -> list[Delivery]:
-    """What may become of a delivery: one row, or two where it came twice."""
+    """Return the row or rows that may result from a delivery: two if it arrived twice."""
     assert row.received_client_us is not None
     assert row.clock_offset_us is not None
     came_us, theta_us = row.received_client_us, row.clock_offset_us + rng.choice([0.0, 0.25, 13.0])
@@ -59,8 +59,8 @@ def _happened(row: Delivery, rng: random.Random) -> list[Delivery]:
             {"clock_offset_us": None},
             {"clock_bound_us": None},
             {"sent_us": None, "offset": None},
-            {"clock_offset_us": theta_us + 5e6, "received_client_us": came_us - 5e6},  # Another clock.
-            {"received_client_us": came_us - 900e3},  # Before it was sent.
+            {"clock_offset_us": theta_us + 5e6, "received_client_us": came_us - 5e6},  # A different clock.
+            {"received_client_us": came_us - 900e3},  # Received before it was sent.
             hidden,
         ),
         weights=(40, 30, 4, 3, 2, 2, 2, 2, 2, 2, 2, 1, 2),
@@ -75,7 +75,7 @@ def _happened(row: Delivery, rng: random.Random) -> list[Delivery]:
 
 
 def _recorded(record: TrialRecord, rng: random.Random) -> InstrumentRecord | None:
-    """What the server wrote down: not everything, of a stranger too, and of one client on two connections."""
+    """Return the server's record: incomplete, with an unknown client, and with one client on two connections."""
     seqs = sorted({each.seq for each in record.deliveries})
     owners = [*range(record.spec.clients), None, 0]
     connections = tuple(
@@ -84,7 +84,7 @@ def _recorded(record: TrialRecord, rng: random.Random) -> InstrumentRecord | Non
             "127.0.0.1",
             4000 + number,
             tuple(
-                (seq, EPOCH_US + seq * 50_000 + rng.randrange(100, 130))  # Many at the same microsecond.
+                (seq, EPOCH_US + seq * 50_000 + rng.randrange(100, 130))  # Many in the same microsecond.
                 for seq in seqs
                 if rng.random() < 0.9
             ),

@@ -1,1 +1,1 @@
-"""Commands for those who work on Siar: the suite, and what is run by hand."""
+"""Commands for developers of Siar: the test suite, and tools that are run by hand."""

@@ -1,14 +1,15 @@
-"""What a thousand abusive connections cost a hundred good clients: `python -m tests.tools.abuse_cost`.
+"""Cost of a thousand abusive connections to a hundred good clients: `python -m tests.tools.abuse_cost`.
 
     abusers, 1,000 connections from 4 addresses (support/abusers.py) --.
     good clients, 100 of both transports, an address each ------------- server, with the limits of its settings
     publisher, 10 notifications a second ------------------------------'
 
-In every repetition the delay is measured once alone and once beside the abusers, in an order by dice. Delay counts from
-the start of the publishing call to the read, over all good clients; p99 of it. The promise: beside the abusers it is at
-most twice, or 10 ms more, than alone, whichever is more; in the median of five repetitions. And nobody good is cut off or
-misses anything. Where there are two cores, the server has one and everybody else the other, abusers with the lowest
-priority. The first seconds of abuse, in which the addresses have their burst, are not measured, but nothing may be lost.
+Each repetition measures the delay once without and once with the abusers, in random order. The delay is the time from
+the start of the publishing call to the read, as p99 over all good clients. The promise: in the median of five
+repetitions, it is with abusers at most twice the value without them, or 10 ms more, whichever is larger; and no good
+client is disconnected or misses anything. If there are two cores, the server has one and everything else the other,
+with the lowest priority for abusers. The first seconds of abuse, in which the addresses use up their burst, are not
+measured, but nothing may be lost.
 
 Exit codes: 0 kept, 1 not kept, 3 this machine cannot.
 """
@@ -40,7 +41,7 @@ ABUSERS = 1_000
 SOURCES = [f"127.0.9.{number}" for number in range(1, 5)]
 PAUSE_S = 0.1
 SETTLE_S = 20.0
-"""Until the addresses have used up what they may ask at once (server/wsgi/connection_limiter.py), also on a slow machine."""
+"""Time until the addresses have used up their burst (server/wsgi/connection_limiter.py), even on a slow machine."""
 
 FACTOR_MAX = 2.0
 MORE_MS_MAX = 10.0
@@ -48,7 +49,7 @@ MORE_MS_MAX = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """p99 of the delay, ms, how busy the server was, and what became of the abusers."""
+    """Results of one repetition: p99 delay, utilisation of the server, and outcomes of the abusers."""
 
     alone_ms: float
     beside_ms: float
@@ -59,12 +60,12 @@ class Repetition:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the promise holds in this one."""
+        """True if this repetition keeps the promise."""
         return self.beside_ms <= max(FACTOR_MAX * self.alone_ms, self.alone_ms + MORE_MS_MAX)
 
 
 class Good:
-    """The good clients, and how long what is published takes to them."""
+    """The good clients, with measurement of the delay to them."""
 
     def __init__(self, swarm: Swarm, server: RunningServer) -> None:
         self._swarm = swarm
@@ -83,7 +84,7 @@ class Good:
         self._offset = 0
 
     def p99_ms(self, seconds: float) -> float:
-        """Of what is published for so long."""
+        """Publish for a time and return the p99 delay."""
         count = round(seconds / PAUSE_S)
         self._delays_ms.clear()
         last = self._offset + count
@@ -96,7 +97,7 @@ class Good:
         return statistics.quantiles(self._delays_ms, n=100)[-1]
 
     def problems(self) -> list[str]:
-        """Who was cut off, or has a hole."""
+        """Return the good clients that were disconnected, or missed something."""
         return [
             f"{each.transport}: {dict(each.counts)} {each.ledger.faults()}"
             for each in self.clients
@@ -118,7 +119,7 @@ class Good:
 
 @dataclass(frozen=True, slots=True)
 class Abuse:
-    """How much of it, and for how long each part publishes."""
+    """Amount and kinds of abuse, and the duration of publishing in each part."""
 
     count: int
     kinds: str
@@ -126,8 +127,8 @@ class Abuse:
 
 
 @contextlib.contextmanager
-def abuse(port: int, wanted: Abuse, said: dict[str, int]) -> Iterator[None]:
-    """Abusers for the length of the block; `said` has afterwards what became of them."""
+def abuse(port: int, wanted: Abuse, outcomes: dict[str, int]) -> Iterator[None]:
+    """Run abusers for the block; afterwards, their outcomes are in `outcomes`."""
     options = {"port": port, "count": wanted.count, "only": wanted.kinds, "sources": ",".join(SOURCES)}
     with subprocess.Popen(
         [
@@ -145,44 +146,44 @@ def abuse(port: int, wanted: Abuse, said: dict[str, int]) -> Iterator[None]:
         assert process.stdout is not None
         yield
         process.stdin.close()
-        said.update(json.loads(process.stdout.readline()))
+        outcomes.update(json.loads(process.stdout.readline()))
 
 
 def repeat(good: Good, swarm: Swarm, server: RunningServer, wanted: Abuse, dice: random.Random) -> Repetition:
-    """Alone and beside, in an order by dice."""
+    """Measure without and with abusers, in random order."""
     found: dict[str, tuple[float, float]] = {}
-    said: dict[str, int] = {}
+    outcomes: dict[str, int] = {}
     for part in dice.sample(["alone", "beside"], 2):
         if part == "alone":
             found[part] = observed(good, server, wanted.seconds)
             continue
-        with abuse(server.port, wanted, said):
+        with abuse(server.port, wanted, outcomes):
             swarm.run(lambda: False, SETTLE_S)
             found[part] = observed(good, server, wanted.seconds)
-        swarm.run(lambda: False, 2.0)  # Their ends are not the next part's.
-    return Repetition(found["alone"][0], found["beside"][0], found["alone"][1], found["beside"][1], said)
+        swarm.run(lambda: False, 2.0)  # Closing their connections must not affect the next part.
+    return Repetition(found["alone"][0], found["beside"][0], found["alone"][1], found["beside"][1], outcomes)
 
 
 def observed(good: Good, server: RunningServer, seconds: float) -> tuple[float, float]:
-    """p99 of the delay, ms, and the server's share of a core meanwhile."""
+    """Return the p99 delay in ms, and the server's share of a core meanwhile."""
     cpu_s, begun_s = server_cpu_s(server), time.monotonic()
     p99_ms = good.p99_ms(seconds)
     return round(p99_ms, 2), round((server_cpu_s(server) - cpu_s) / (time.monotonic() - begun_s), 3)
 
 
 def measure(folder: Path, wanted: Abuse, *, repetitions: int) -> tuple[list[Repetition], list[str]]:
-    """The repetitions, and what went wrong with the good ones."""
+    """Return the repetitions, and problems of good clients."""
     cores = choose_cores()
-    # Proxies are named so that loopback is no exception from the limits.
+    # With a trusted proxy, loopback is not exempt from the limits.
     settings: ServerSettings = {"trusted_proxies": "192.0.2.1", "recorder": 0, "publish_per_s_max": 2000}
     dice = random.Random(1)
     with contextlib.ExitStack() as stack:
         with cores.on_server_core():
             server = stack.enter_context(running_server(folder, **settings))
-        cores.go_to_swarm_core()  # This process, and with it the abusers.
+        cores.go_to_swarm_core()  # Applies to this process and to the abusers.
         swarm = stack.enter_context(Swarm())
         good = Good(swarm, server)
-        good.p99_ms(2.0)  # warming up
+        good.p99_ms(2.0)  # Warm-up.
         found = []
         for number in range(repetitions):
             found.append(repeat(good, swarm, server, wanted, dice))
@@ -196,7 +197,7 @@ def measure(folder: Path, wanted: Abuse, *, repetitions: int) -> tuple[list[Repe
 
 
 def main() -> int:
-    """As a command."""
+    """Run as a command. Returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--abusers", type=int, default=ABUSERS)

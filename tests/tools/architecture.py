@@ -1,7 +1,6 @@
 """The six folders of app/ as a drawing and tables: `python -m tests.tools.architecture` writes them into docs/.
 
-With `--check` it only compares. What stands in a folder is listed before what it imports, so that reading down is
-reading from the caller to the called.
+With `--check`, it only compares. Each part of a folder is listed before what it imports, from the caller to the called.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ WIDTH_PX = 860
 MARGIN_PX = 14
 LINE_PX = 30
 CHARACTER_PX = 7.3
-"""Of the drawing's face, a little more than it needs."""
+"""Width of a character of the drawing's font, slightly generous."""
 
 STYLE = """\
   text { font: 12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #16211f; }

@@ -1,8 +1,8 @@
 """Lines and branches that the unit and contract tests run: `python -m tests.tools.coverage_report [--missing]`.
 
-Of core, broker, fan-out and analysis, in a clone of the commit. Only what these tests run in their own process is
-counted: what servers do that they start is not, and so the figures are a lower bound.
-It needs `pip install -r tests/requirements-mutants.txt` beside what `./siar test` has installed.
+It covers core, broker, fan-out and analysis, in a clone of the commit. Only code run in the tests' own process is
+counted. Code run by servers that they start is not, so the figures are a lower bound. It needs `pip install -r
+tests/requirements-mutants.txt` in addition to what `./siar test` has installed.
 
     --only PATH    a package or file instead; repeatable
     --tests PATH   tests to run instead of those of `witnesses.TESTS`; repeatable
@@ -27,11 +27,11 @@ from tests.tools.mutants.warm import Warm
 from tests.tools.mutants.witnesses import TESTS, measure
 
 Summaries = Mapping[str, dict[str, Any]]
-"""What coverage.py's JSON says of each file, by path from the root."""
+"""coverage.py's JSON by file, as paths from the root."""
 
 
 def main() -> int:
-    """As a command."""
+    """Run as a command. Returns the exit code."""
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--only", action="append")
     parser.add_argument("--tests", action="append")
@@ -55,7 +55,7 @@ def _measured(copy: Path, tests: Sequence[str]) -> Summaries:
     finally:
         warm.close()
     print(f"{len(found.seconds)} tests, {len(found.failed)} of them failed {sorted(found.failed)}\n")
-    # coverage.py names files from where it is.
+    # coverage.py names files relative to the working directory.
     os.chdir(copy)
     report = Coverage(data_file=data, branch=True, source=["app"], config_file=False)
     report.load()
@@ -66,7 +66,7 @@ def _measured(copy: Path, tests: Sequence[str]) -> Summaries:
 
 
 def table(files: Summaries, packages: Sequence[str]) -> Iterator[str]:
-    """A row for each package, and one for all."""
+    """Yield a row for each package, and one for all."""
     yield "| package | lines | run | branches | taken |"
     yield "| --- | ---: | ---: | ---: | ---: |"
     for name in packages:
@@ -76,7 +76,7 @@ def table(files: Summaries, packages: Sequence[str]) -> Iterator[str]:
 
 
 def missing(files: Summaries, packages: Sequence[str]) -> Iterator[str]:
-    """What no test runs."""
+    """Yield the lines and branches that no test runs."""
     for path, found in sorted(files.items()):
         branches = [f"{start}->{end}" for start, end in found["missing_branches"]]
         if path.startswith(tuple(packages)) and (found["missing_lines"] or branches):
@@ -95,7 +95,7 @@ def _row(name: str, summaries: Sequence[dict[str, Any]]) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """With one digit, and nothing where there is nothing to be run."""
+    """Return a percentage with one digit; "-" if there is nothing to run."""
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 

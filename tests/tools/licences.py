@@ -1,7 +1,7 @@
-"""Whose work this stands on, and under which licence: `python -m tests.tools.licences [--out docs/licences.md]`.
+"""Dependencies and their licences: `python -m tests.tools.licences [--out docs/licences.md]`.
 
 It follows the requirement files through what is installed, so run it where `./siar test` has installed everything.
-Versions are left out on purpose: the list changes when a dependency comes or goes, and not with every release of one.
+Versions are left out on purpose: the list changes when a dependency is added or removed, not with every release.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILES = {
     "tests/requirements.txt": "For the test suite only.",
     "tests/requirements-mutants.txt": "For `python -m tests.tools.mutants` and `python -m tests.tools.coverage_report`, installed by hand.",
 }
-"""By the order of reach: what an earlier file brings is not listed again under a later one."""
+"""In order of reach: what an earlier file requires is not listed again under a later one."""
 
 LOCK = ROOT / "tests" / "js" / "package-lock.json"
 VENDOR = ROOT / "static" / "vendor"
@@ -36,7 +36,7 @@ WORDS = {
     "bitstream vera": "Bitstream-Vera",
     "permission is hereby granted, free of charge": "MIT",
 }
-"""Words by which the text of a licence is known, in lower case."""
+"""Phrases by which a licence's text is recognised, in lower case."""
 
 TITLES = {
     "MIT License": "MIT",
@@ -45,26 +45,26 @@ TITLES = {
     "Apache 2.0": "Apache-2.0",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
 }
-"""How older packages name licences, and the names of today."""
+"""Older names of licences in packages, and their current names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Somebody's work that we use as it is."""
+    """A dependency that is used unchanged."""
 
     name: str
     licence: str
-    """An SPDX expression where its authors wrote one; empty where they say nothing."""
+    """An SPDX expression if its authors give one; empty if they state no licence."""
     home: str = ""
 
 
 def normal(name: str) -> str:
-    """A distribution's name as package indexes compare it (PEP 503)."""
+    """Return a distribution's name as package indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def named_in(requirements: Path) -> Iterator[str]:
-    """The distributions that a file asks for."""
+    """Yield the distributions that a file requires."""
     for line in requirements.read_text(encoding="utf-8").splitlines():
         found = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", line)
         if found:
@@ -72,63 +72,63 @@ def named_in(requirements: Path) -> Iterator[str]:
 
 
 def needed_by(name: str) -> Iterator[str]:
-    """What a distribution needs in this environment, extras left out."""
+    """Yield the requirements of a distribution in this environment, without extras."""
     for requirement in metadata.requires(name) or []:
         if "extra ==" not in requirement:
             yield normal(re.match(r"[A-Za-z0-9._-]+", requirement)[0])  # type: ignore[index]
 
 
 def closure(names: Iterator[str], seen: set[str]) -> list[Work]:
-    """The works behind these names that are installed and were not seen, their own needs included."""
+    """Return the installed dependencies of these names that were not seen before, including indirect ones."""
     found, waiting = [], list(names)
     while waiting:
         name = waiting.pop()
         if name in seen:
             continue
         try:
-            told = metadata.metadata(name)
+            package = metadata.metadata(name)
         except metadata.PackageNotFoundError:
-            continue  # For another platform, or an older Python.
+            continue  # It is for another platform, or for an older Python.
         seen.add(name)
-        found.append(Work(told["Name"], licence_of(told), home_of(told)))
+        found.append(Work(package["Name"], licence_of(package), home_of(package)))
         waiting.extend(needed_by(name))
     return sorted(found, key=lambda each: normal(each.name))
 
 
-def field_of(told: metadata.PackageMetadata, name: str) -> str:
+def field_of(package: metadata.PackageMetadata, name: str) -> str:
     """Return one field of its metadata; empty where it has none."""
-    return told[name] if name in told else ""  # noqa: SIM401 - the declared type has no `get`
+    return package[name] if name in package else ""  # noqa: SIM401 - the declared type has no `get`
 
 
-def licence_of(told: metadata.PackageMetadata) -> str:
-    """What its metadata says: the expression of today, the field of yesterday, or the classifier."""
-    expression = field_of(told, "License-Expression")
+def licence_of(package: metadata.PackageMetadata) -> str:
+    """Return the licence from its metadata: the expression, the older field, or the classifiers."""
+    expression = field_of(package, "License-Expression")
     if expression:
         return expression
     classified = [
         each.rpartition(" :: ")[2]
-        for each in told.get_all("Classifier") or []
+        for each in package.get_all("Classifier") or []
         if each.startswith("License :: ")
     ]
-    field = field_of(told, "License").strip()
+    field = field_of(package, "License").strip()
     if field and len(field) < 40:
         return TITLES.get(field, field)
     return " OR ".join(TITLES.get(each, each) for each in classified)
 
 
-def home_of(told: metadata.PackageMetadata) -> str:
-    """Where its source is, by its own word."""
-    urls = [each.partition(", ") for each in told.get_all("Project-URL") or []]
+def home_of(package: metadata.PackageMetadata) -> str:
+    """Return the address of its source from its metadata."""
+    urls = [each.partition(", ") for each in package.get_all("Project-URL") or []]
     wanted = ("source", "repository", "homepage", "home", "source code", "code", "github", "documentation")
     for label in wanted:
         for name, _, url in urls:
             if name.lower() == label:
                 return url
-    return field_of(told, "Home-page")
+    return field_of(package, "Home-page")
 
 
 def vendored() -> list[Work]:
-    """What of others' work lies in this repository; each has its licence's text beside it."""
+    """Return third-party work in this repository; each has its licence's text in its folder."""
     folders = [
         *(each for each in sorted(VENDOR.iterdir()) if each.is_dir()),
         *(each for each in OTHERS if each.exists()),
@@ -136,20 +136,20 @@ def vendored() -> list[Work]:
     works = []
     for folder in folders:
         text = next(each for each in sorted(folder.iterdir()) if each.name.upper().startswith("LICENSE"))
-        said = text.read_text(encoding="utf-8").lower()
-        licence = next((name for words, name in WORDS.items() if words in said), "")
+        licence_text = text.read_text(encoding="utf-8").lower()
+        licence = next((name for words, name in WORDS.items() if words in licence_text), "")
         works.append(Work(folder.relative_to(ROOT).as_posix(), licence, str(text.relative_to(ROOT))))
     return works
 
 
 def javascript() -> Counter[str]:
-    """The tools of the JavaScript tests, by licence: installed for tests, and never served."""
+    """Count the tools of the JavaScript tests by licence; they are installed for tests and never served."""
     packages = json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
     return Counter(str(each.get("license") or "not said") for path, each in packages.items() if path)
 
 
 def document() -> str:
-    """The page."""
+    """Return the page."""
     lines = [
         "# Licences",
         "",
@@ -172,7 +172,7 @@ def document() -> str:
 
 
 def table(works: list[Work]) -> Iterator[str]:
-    """Rows of Markdown."""
+    """Yield rows of Markdown."""
     yield "| work | licence | where |"
     yield "| --- | --- | --- |"
     for each in works:
@@ -180,7 +180,7 @@ def table(works: list[Work]) -> Iterator[str]:
 
 
 def main() -> int:
-    """As a command."""
+    """Run as a command. Returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, help="the file to write; otherwise it is printed")
     out = parser.parse_args().out

@@ -1,8 +1,9 @@
 """Nightly tests: which change makes each of them due, and when each last passed.
 
 `tests/nightly.toml` lists the files that have tests marked `nightly`, each with the paths that they depend on.
-`tests/nightly.json` records for each file the last pass: its commit, its time and a digest of those paths. A file is due
-where the digest of today's paths is another one. The digest is made from contents, so that a rebase changes nothing.
+`tests/nightly.json` records for each file the last pass: its commit, its time and a digest of those paths. A file is
+due where the digest of today's paths is another one. The digest is made from contents, so that a rebase changes
+nothing.
 """
 
 from __future__ import annotations

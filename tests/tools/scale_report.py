@@ -1,18 +1,18 @@
 """How ingest, analysis and report grow with a run: `python -m tests.tools.scale_report`.
 
-Makes runs of three sizes (drawn, and labelled so in their own conditions), each in a fresh process, by the runner's own
-ingest: a spool of phones' batches becomes samples, samples become deliveries, deliveries go into the store. Then
-`siar report RUN --format html` is run as a user would, and its parts once more by themselves.
+Creates synthetic runs of three sizes, labelled as such in their own conditions, each in a fresh process, by the
+runner's own ingest: a spool of phones' batches becomes samples, samples become deliveries, deliveries go into the
+store. Then `siar report RUN --format html` is run as a user would, and its parts are run once more separately.
 
-    ingest     from the spool to all trials in the store; drawing the data is not in it
+    ingest     from the spool to all trials in the store, without generating the data
     report     the whole command, start of Python included: store to one HTML file
     load, analyse, html, files    parts; `files` is everything that the end of a run writes, deliveries.csv included
-    MB         resident memory at its highest
+    MB         peak of resident memory
 
-`_s` is by the clock on the wall, `_cpu_s` what the process used: on a machine that does other things, only the second says
-something of this program. Growth is b of log(CPU seconds) = a + b log(deliveries), by least squares over the sizes: 1 is
-linear, and below it is what every report costs. At the full size there are limits: ingest 60 s, report 30 s by the clock,
-2 GB. Exit code 99 when one is missed, as for any gate.
+`_s` is elapsed time, `_cpu_s` the CPU time of the process: on a busy machine, only the latter is meaningful. Growth is
+b of log(CPU seconds) = a + b log(deliveries), by least squares over the sizes: 1 is linear, and fixed costs of every
+report make it less. At the full size there are limits: ingest 60 s, report 30 s elapsed, 2 GB. Exit code 99 when one is
+missed, as for any gate.
 
     --clients N        at full size (default 3000)
     --notifications N  each client gets so many, over all trials (default 600)
@@ -42,14 +42,14 @@ from app.lab.analysis.analyse import analyse
 from app.lab.report.files import write_all
 from app.lab.report.renderers.html import report_html
 from app.store.store import Store
-from app.tools.bench.fit import exponent
+from app.tools.bench.summary import exponent
 from tests.support.large_run import Size, ingest_run
 
 ROOT = Path(__file__).resolve().parents[2]
 
 INGEST_S_MAX, REPORT_S_MAX, PEAK_MB_MAX = 60.0, 30.0, 2000.0
 LIMITS_FROM_DELIVERIES = 1_800_000
-"""The limits are for this size; a smaller run says nothing about them."""
+"""The limits are for this size and are not checked for smaller runs."""
 
 CPU = ("ingest_cpu_s", "report_cpu_s", "load_cpu_s", "analyse_cpu_s", "html_cpu_s", "files_cpu_s")
 COLUMNS = (
@@ -67,12 +67,12 @@ COLUMNS = (
 EXIT_GATE = 99
 
 BUSY = 1.5
-"""Load of the last five minutes; this program alone makes 1."""
+"""Load average over five minutes; this program alone causes 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One size."""
+    """Measurements of one size."""
 
     clients: int
     deliveries: int
@@ -91,7 +91,7 @@ class Line:
 
     @property
     def missed(self) -> list[str]:
-        """Limits that it does not keep."""
+        """The limits that were exceeded."""
         if self.deliveries < LIMITS_FROM_DELIVERIES:
             return []
         return [
@@ -106,7 +106,7 @@ class Line:
 
 
 def measure(folder: Path, size: Size) -> Line:
-    """One size, each part in a process of its own, so that memory is that part's."""
+    """Measure one size, each part in its own process, so that memory is attributed to the part."""
     run = folder / f"20260101-000000-scale-{size.clients}x{size.notifications}"
     ingest = _child("ingest", str(run), json.dumps(asdict(size)))
     html = run / "drawn.html"
@@ -123,7 +123,7 @@ def measure(folder: Path, size: Size) -> Line:
 
 
 def parts_of(run: Path) -> dict[str, float]:
-    """What the parts of a report take, in CPU seconds."""
+    """Return the CPU seconds of the parts of a report."""
     clock = [time.process_time()]
     with Store.open(run) as store:
         record = store.load()
@@ -138,7 +138,7 @@ def parts_of(run: Path) -> dict[str, float]:
 
 
 def growth(lines: Sequence[Line]) -> dict[str, float | None]:
-    """The exponent of each part over the sizes."""
+    """Return the exponent of each part over the sizes."""
     return {
         name: exponent([(each.deliveries, getattr(each, name)) for each in lines])
         for name in (*CPU, "report_peak_mb")
@@ -146,7 +146,7 @@ def growth(lines: Sequence[Line]) -> dict[str, float | None]:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure, print, judge."""
+    """Measure, print and judge. Returns the exit code."""
     if arguments[:1] == ["ingest"]:
         taken = ingest_run(Path(arguments[1]), Size(**json.loads(arguments[2])))
         return _answer({**taken, "ingest_peak_mb": _mb(getrusage(RUSAGE_SELF).ru_maxrss)})
@@ -206,7 +206,7 @@ def _child(*words: str) -> dict[str, float]:
 
 
 def _report(run: Path, html: Path) -> dict[str, float]:
-    """The command, as a user calls it."""
+    """Run the command as a user calls it."""
     began_s = time.perf_counter()
     report = subprocess.Popen(
         [sys.executable, "-P", "-m", "app", "report", str(run), "--format", "html", "--output", str(html)],
@@ -215,13 +215,13 @@ def _report(run: Path, html: Path) -> dict[str, float]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    # Like `wait`, and it tells what this one process has used. What it says fits into a pipe.
+    # Like `wait`, but it also returns the resources that this process used. Its output fits into a pipe.
     _, status, usage = os.wait4(report.pid, 0)
     taken_s = time.perf_counter() - began_s
     report.returncode = os.waitstatus_to_exitcode(status)
-    _, said = report.communicate()
+    _, output = report.communicate()
     if report.returncode:
-        raise SystemExit(f"siar report ended with {report.returncode}: {said}")
+        raise SystemExit(f"siar report ended with {report.returncode}: {output}")
     return {
         "report_s": taken_s,
         "report_cpu_s": usage.ru_utime + usage.ru_stime,
@@ -235,7 +235,7 @@ def _answer(figures: dict[str, float]) -> int:
 
 
 def _mb(maxrss: int) -> float:
-    """`ru_maxrss` is in KiB on Linux and in bytes on macOS."""
+    """Convert `ru_maxrss`, which is in KiB on Linux and in bytes on macOS."""
     return maxrss / 1e6 if sys.platform == "darwin" else maxrss * 1024 / 1e6
 
 

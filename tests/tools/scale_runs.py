@@ -1,10 +1,10 @@
 """How a folder with a day of experiments is listed, opened and reported: `python -m tests.tools.scale_runs`.
 
-One run is drawn and taken in as a runner with phones does it (support/large_run.py); copies of it under other ids make up
-the rest: what listing, opening and reporting take does not depend on whether two runs hold the same figures. Then the
-commands are run as a user would, and a server is asked for the list twice, since it keeps what it has read.
+One synthetic run is generated and ingested as a runner with phones does it (support/large_run.py); the others are
+copies of it under other ids, because the cost of listing, opening and reporting does not depend on the figures. Then
+the commands are run as a user would, and a server is asked for the list twice, because it caches what it has read.
 
-    Seconds are by the clock, CPU s what the process used, MB its memory at the highest, start of Python included.
+    Seconds are elapsed time, CPU s the process's CPU time, MB its peak memory, start of Python included.
 
     --runs N           (default 50)
     --rows N           deliveries in all of them (default 10,000,000)
@@ -12,8 +12,8 @@ commands are run as a user would, and a server is asked for the list twice, sinc
     --folder DIR       where to keep the runs (default: a temporary folder, deleted afterwards)
     --json PATH        the figures as JSON
 
-Limits: 30 CPU seconds for any of them, 2 GB; for the report of one run with all rows 180 CPU seconds and 8 GB; 30 s by
-the clock for what a server answers. Exit code 99 when one is missed, as for any gate.
+Limits: 30 CPU seconds for any of them, 2 GB; for the report of one run with all rows 180 CPU seconds and 8 GB; 30 s
+elapsed for an answer of the server. Exit code 99 when one is missed, as for any gate.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tests.support.timed import timed_siar
 SECONDS_MAX, PEAK_MB_MAX = 30.0, 2_000.0
 ONE_SECONDS_MAX, ONE_PEAK_MB_MAX = 180.0, 8_000.0
 NOTIFICATIONS = 600
-"""Of one run: a hundred in each of six trials."""
+"""Notifications of one run: a hundred in each of six trials."""
 
 EXIT_GATE = 99
 
@@ -49,39 +49,39 @@ Limits = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one thing took."""
+    """Measurements of one operation."""
 
     what: str
     seconds: float
     cpu_s: float | None = None
-    """`None` where another process answers."""
+    """`None` if another process does the work."""
     peak_mb: float | None = None
     limits: Limits = (SECONDS_MAX, PEAK_MB_MAX)
 
     @property
     def is_kept(self) -> bool:
-        """Whether it stayed within its limits."""
+        """True if it was within its limits."""
         taken_s = self.seconds if self.cpu_s is None else self.cpu_s
         return taken_s <= self.limits[0] and (self.peak_mb or 0.0) <= self.limits[1]
 
 
 def size_for(rows: int) -> Size:
-    """Of a run with about so many deliveries."""
+    """Return the size of a run with about so many deliveries."""
     return Size(max(1, round(rows / NOTIFICATIONS)), NOTIFICATIONS)
 
 
 def draw(folder: Path, rows: int) -> None:
-    """A run with everything that the end of a run writes."""
+    """Create a run with everything that the end of a run writes."""
     ingest_run(folder, size_for(rows))
     with Store.open(folder) as store:
         write_all(analyse(store.load()), folder)
 
 
 def fill(runs_dir: Path, *, runs: int, rows: int) -> tuple[int, list[str]]:
-    """`runs_dir` with so many runs: rows in all, and the ids."""
+    """Fill `runs_dir` with runs. Returns the total of rows, and the ids."""
     names = [f"20260101-{number:06}-scale" for number in range(runs)]
     first = runs_dir / names[0]
-    # In a process of its own: what drawing leaves in memory is nobody's concern here.
+    # In a process of its own, so that its memory is not counted here.
     subprocess.run(
         [sys.executable, "-P", "-m", "tests.tools.scale_runs", "draw", str(first), str(round(rows / runs))],
         cwd=ROOT,
@@ -94,7 +94,7 @@ def fill(runs_dir: Path, *, runs: int, rows: int) -> tuple[int, list[str]]:
 
 
 def measured(runs_dir: Path, names: list[str]) -> Iterator[Line]:
-    """What users do with such a folder."""
+    """Yield the measurements of what users do with such a folder."""
     first, last = names[0], names[-1]
     for what, words in (
         ("list", ["runs"]),
@@ -106,11 +106,11 @@ def measured(runs_dir: Path, names: list[str]) -> Iterator[Line]:
     ):
         taken = timed_siar(words, SIAR_RUNS_DIR=str(runs_dir))
         yield Line(what, taken.seconds, taken.cpu_s, taken.peak_mb)
-    yield from asked(runs_dir)
+    yield from server_list(runs_dir)
 
 
-def asked(runs_dir: Path) -> Iterator[Line]:
-    """The operator's list, from a server that has not read the folder yet, and from one that has."""
+def server_list(runs_dir: Path) -> Iterator[Line]:
+    """Measure the operator's list, on a server that has not read the folder yet, and on one that has."""
     with tempfile.TemporaryDirectory(prefix="siar-scale-") as folder:
         (Path(folder) / "runs").symlink_to(runs_dir)
         with running_server(Path(folder)) as server:
@@ -122,7 +122,7 @@ def asked(runs_dir: Path) -> Iterator[Line]:
 
 
 def one(runs_dir: Path, rows: int) -> Line:
-    """The report of a single run that holds everything."""
+    """Measure the report of a single run that has all rows."""
     folder = runs_dir / "20260102-000000-scale"
     size = Size(max(1, round(rows / 6_000)), 6_000)
     ingest_run(folder, size)
@@ -137,7 +137,7 @@ def one(runs_dir: Path, rows: int) -> Line:
 
 
 def main(arguments: list[str]) -> int:
-    """Fill, measure, judge."""
+    """Fill, measure and judge. Returns the exit code."""
     if arguments[:1] == ["draw"]:
         draw(Path(arguments[1]), int(arguments[2]))
         return 0

@@ -1,9 +1,9 @@
-"""Every screen, photographed: `python -m tests.tools.screens [--out DIR]`, in both languages, light and dark.
+"""Pictures of every screen: `python -m tests.tools.screens [--out DIR]`, in both languages, light and dark.
 
-It plays a small classroom in real Chromium, on a real server with a real runner: six phones (contexts of one browser
-on this machine, so the figures in the pictures are loopback's), the operator's page and the big screen, each in English
-and in Indonesian. At every point that a person would look at, each page is seen through its screens: phones from 320 px
-to a Pixel, the desk, the projector. `index.html` beside the pictures shows all of them.
+It plays a small classroom in real Chromium, on a real server with a real runner: six phones (contexts of one browser on
+this machine, so the figures in the pictures are loopback's), the operator's page and the big screen, each in English
+and in Indonesian. At every point of interest, each page is photographed on several screens: phones from 320 px to a
+Pixel, the desk, the projector. `index.html` next to the pictures shows all of them.
 
 `--docs` makes the README's pictures instead, into docs/pictures.
 """
@@ -28,15 +28,15 @@ DOCS = ROOT / "docs" / "pictures"
 
 
 NAME = "siar.local"
-"""What the pages are opened under: a name of the LAN, so that they look as on a phone, where plain HTTP is not secure."""
+"""Host name of the pages: a name of the LAN, so that they look as on a phone, where plain HTTP is not secure."""
 
 
-# The whole of a page is laid out without the scroll bar that the visible part of it has: no bar in either.
+# A picture of a whole page has no scroll bar, so the visible part must not have one either.
 FLAGS = (f"--host-resolver-rules=MAP {NAME} 127.0.0.1", "--hide-scrollbars")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play the classroom and take the pictures; answers the exit code, 3 where there is no Chromium."""
+    """Play the classroom and take the pictures. Returns the exit code, 3 without Chromium."""
     parsed = _parser().parse_args(arguments)
     try:
         chromium = require_chromium()

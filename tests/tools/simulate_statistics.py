@@ -1,8 +1,9 @@
-"""Proof by simulation that intervals and verdicts keep their word: `python -m tests.tools.simulate_statistics`.
+"""Proof by simulation that intervals and verdicts keep their error rates: `python -m tests.tools.simulate_statistics`.
 
-Every run is drawn as the measurement is: days differ (block), trials differ (trial), clients differ, and a client's delays
-are skewed (lognormal) samples around its trial's level. The project's own functions then see what they see of a real run:
-a client's median, the trial's median of clients' medians, block differences. NumPy draws; nothing of it is analysed.
+Runs are simulated with the structure of the measurement: days differ (block), trials differ (trial), clients differ,
+and a client's delays are skewed (lognormal) samples around its trial's level. The project's own functions then get what
+they get from a real run: a client's median, the trial's median of clients' medians, block differences. NumPy generates
+the data, but analyses nothing.
 
     coverage     how often the 95 % interval holds the true pseudo-median of the block differences
     A/A          how often `compare` names a winner where there is none, in its family of three counts of clients
@@ -13,8 +14,8 @@ a client's median, the trial's median of clients' medians, block differences. Nu
     --seed N     of the random numbers (default 20260101)
     --json PATH  the figures as JSON
 
-The true pseudo-median is computed from 400,000 random pairs of drawn block differences, independently of ours: the median of
-their averages. Exit code 1 when a line misses its limit.
+The true pseudo-median is computed from 400,000 random pairs of simulated block differences, independently of our code:
+it is the median of their averages. Exit code 1 when a line misses its limit.
 """
 
 from __future__ import annotations
@@ -35,52 +36,52 @@ from app.lab.analysis.comparison.compare_arms import Block, Verdict, compare
 from app.lab.analysis.statistics.signed_rank import signed_rank_interval
 
 Numbers = Any
-"""An array of NumPy's."""
+"""A NumPy array."""
 
 
 def scipy_stats() -> Any:
-    """scipy's distributions: a second of importing, which a process that only collects tests need not pay for."""
+    """Import scipy's distributions on demand; the import takes a second, which collecting tests should not cost."""
     return importlib.import_module("scipy.stats")
 
 
 RUNS = 10_000
-"""The proof's."""
+"""Number of runs of the full proof."""
 
 BLOCK_COUNTS = (8, 12, 20)
 CLIENTS = 3
 SAMPLES = 20
 TRUTH_DRAWS = 400_000
-"""Pairs."""
+"""Number of pairs."""
 
 NOMINAL_SHORTFALL_MAX = 0.015
-"""The issue's limit for coverage: nominal less 1.5 points."""
+"""Limit for coverage: nominal level less 1.5 points."""
 
 FALSE_POSITIVES_MAX = 0.05
 SURE = 0.99
-"""One-sided: a rate counts as above its limit only when chance does so in one case of a hundred."""
+"""One-sided: a rate counts as above its limit only if chance would cause that in at most 1 % of cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """How delays come about; spreads are standard deviations of logarithms."""
+    """Distribution of delays; spreads are standard deviations of logarithms."""
 
     name: str
     trial: float
-    """Between trials: what clusters the samples."""
+    """Spread between trials, which clusters the samples."""
     trial_skew: float = 0.0
-    """Further trials with a one-sided disturbance: mean of an exponential share on top."""
+    """Mean of an exponential one-sided disturbance, which is added to trials."""
     block: float = 0.3
     client: float = 0.1
     sample: float = 0.5
     ratio_b: float = 1.0
-    """b over a."""
+    """Ratio of b to a."""
     b_trial: float | None = None
-    """Spread between b's trials, where it is another one: then differences are skewed."""
+    """Spread between b's trials if it differs; then differences are skewed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A rate with its limit."""
+    """A simulated rate with its limit."""
 
     what: str
     world: str
@@ -98,7 +99,7 @@ COVERAGE_WORLDS = (ALIKE, SKEWED, BURSTS)
 
 
 def trial_medians(rng: np.random.Generator, world: World, runs: int, blocks: int) -> tuple[Numbers, Numbers]:
-    """m of a and b, each (runs, blocks), in ms."""
+    """Return the trial medians of a and b, each (runs, blocks), in ms."""
     level = np.exp(rng.normal(0, world.block, (runs, blocks)))
     return (
         _arm(rng, world, level, world.trial),
@@ -119,13 +120,13 @@ def _arm(rng: np.random.Generator, world: World, level: Numbers, spread: float) 
 
 
 def differences(rng: np.random.Generator, world: World, runs: int, blocks: int) -> Numbers:
-    """Block differences b - a, (runs, blocks)."""
+    """Return block differences b - a, (runs, blocks)."""
     a, b = trial_medians(rng, world, runs, blocks)
     return b - a
 
 
 def true_pseudo_median(rng: np.random.Generator, world: World) -> float:
-    """The median of (D + D') / 2 of independent differences, from many draws."""
+    """Return the median of (D + D') / 2 of independent differences, from many draws."""
     first, second = (
         np.concatenate([differences(rng, world, 20_000, 1)[:, 0] for _ in range(TRUTH_DRAWS // 20_000)])
         for _ in range(2)
@@ -134,7 +135,7 @@ def true_pseudo_median(rng: np.random.Generator, world: World) -> float:
 
 
 def coverage(rng: np.random.Generator, runs: int) -> Iterator[Line]:
-    """Of the 95 % interval, at each number of blocks, on each world."""
+    """Yield the coverage of the 95 % interval, for each number of blocks and each world."""
     for world in COVERAGE_WORLDS:
         truth = true_pseudo_median(rng, world)
         for blocks in BLOCK_COUNTS:
@@ -146,7 +147,7 @@ def coverage(rng: np.random.Generator, runs: int) -> Iterator[Line]:
                     assert interval.high is not None
                     held += interval.low <= truth <= interval.high
             limit = 0.95 - NOMINAL_SHORTFALL_MAX
-            # With fewer runs than the proof's, chance alone may go below the limit.
+            # With fewer runs than the full proof, chance alone may go below the limit.
             enough = limit * runs if runs >= RUNS else scipy_stats().binom.ppf(1 - SURE, runs, limit)
             exact = exact_level(blocks)
             yield Line(
@@ -161,7 +162,7 @@ def coverage(rng: np.random.Generator, runs: int) -> Iterator[Line]:
 
 
 def exact_level(blocks: int, level: float = 0.95) -> float:
-    """The interval's exact level on symmetric differences: every way to sign the ranks is counted, apart from our code."""
+    """Return the interval's exact level on symmetric differences: all sign patterns, counted without our code."""
     ranks = np.arange(1, blocks + 1)
     ways = np.array([1.0])
     for rank in ranks:
@@ -174,7 +175,7 @@ def exact_level(blocks: int, level: float = 0.95) -> float:
 
 
 def false_positives(rng: np.random.Generator, runs: int) -> Iterator[Line]:
-    """Winners of `compare` where both arms are the same: any of three counts of clients counts as one."""
+    """Yield the rate of winners of `compare` with equal arms; a winner at any of three counts of clients counts."""
     for blocks in BLOCK_COUNTS:
         wrong = sum(
             any(each in (Verdict.LOWER_A, Verdict.LOWER_B) for each in found)
@@ -193,11 +194,11 @@ def false_positives(rng: np.random.Generator, runs: int) -> Iterator[Line]:
 
 
 def equivalence(rng: np.random.Generator, runs: int) -> Iterator[Line]:
-    """Wrong at the margin's edge, and right where there is no difference (margin 20 %)."""
+    """Yield the rate of false equivalence at the margin's edge, and of correct equivalence without a difference."""
     margin = 0.20
     edge = World("difference at the margin (20 %)", trial=0.05, block=0.0, ratio_b=1 + margin)
     same = World("no difference, margin 20 %", trial=0.05, block=0.0)
-    # Levels are drawn around 1, so that a margin in ms is one in shares; the edge is where the truth is.
+    # Levels are around 1, so that a margin in ms is the same as a relative one; the edge is at the true value.
     truth = abs(true_pseudo_median(rng, edge))
     for blocks in BLOCK_COUNTS:
         wrong = _within(rng, edge, runs, blocks, truth)
@@ -226,7 +227,7 @@ def equivalence(rng: np.random.Generator, runs: int) -> Iterator[Line]:
 
 
 def power(rng: np.random.Generator, runs: int) -> Iterator[Line]:
-    """Of the unadjusted 95 % interval for a difference of one and a half standard deviations, against the t test's power."""
+    """Yield the power of the unadjusted 95 % interval for a difference of 1.5 standard deviations."""
     world = World("b slower by 1.5 sd of the differences", trial=0.05, block=0.0)
     drawn = differences(rng, world, 20_000, 1)[:, 0]
     shift = 1.5 * float(np.std(drawn))
@@ -256,13 +257,13 @@ CHECKS: tuple[Callable[[np.random.Generator, int], Iterator[Line]], ...] = (
 
 
 def simulate(runs: int, seed: int) -> Iterator[Line]:
-    """Every line, as it comes; each check has random numbers of its own."""
+    """Yield every line when it is ready; each check has its own random numbers."""
     for number, check in enumerate(CHECKS):
         yield from check(np.random.default_rng([seed, number]), runs)
 
 
 def _chunks(rng: np.random.Generator, world: World, runs: int, blocks: int) -> Iterator[Numbers]:
-    """All runs, a thousand at a time: drawing them all at once takes gigabytes."""
+    """Yield all runs in chunks of a thousand, because all at once would take gigabytes."""
     for start in range(0, runs, 1000):
         yield differences(rng, world, min(1000, runs - start), blocks)
 
@@ -276,14 +277,14 @@ def _within(rng: np.random.Generator, world: World, runs: int, blocks: int, marg
 
 
 def _tost_power(rng: np.random.Generator, world: World, blocks: int, margin: float) -> float:
-    """How often two one-sided t tests pass on 2,000 further runs."""
+    """Return the rate at which two one-sided t tests pass on 2,000 further runs."""
     drawn = differences(rng, world, 2000, blocks)
     reach = scipy_stats().t.ppf(0.95, blocks - 1) * drawn.std(axis=1, ddof=1) / np.sqrt(blocks)
     return float(np.mean(np.abs(drawn.mean(axis=1)) + reach <= margin))
 
 
 def _verdicts(rng: np.random.Generator, world: World, runs: int, blocks: int) -> Iterator[list[Verdict]]:
-    """The confirmatory verdicts of runs with three counts of clients, by the program's own `compare`."""
+    """Yield the confirmatory verdicts of runs with three counts of clients, by the program's own `compare`."""
     counts = (1, 3, 6)
     plan = Plan(
         arms=arms_from_names(["sse", "sse"]),
@@ -317,7 +318,7 @@ def _block(clients: int, number: int, a: float, b: float) -> Block:
 
 
 def main(arguments: list[str]) -> int:
-    """Print every line as it comes; 0 when all are good."""
+    """Print every line when it is ready; return 0 when all are good."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.tools.simulate_statistics",
         description=__doc__,

@@ -1,21 +1,22 @@
 """Hours of use in short: `python -m tests.tools.soak --minutes 30`.
 
     1,000 clients of each transport --- leave and come back, 20 % of them a minute, each with its position ---.
-                                                                                                             server
+                                                                                                               server
     a publisher, a notification a second --------------------------------------------------------------------'
 
-First history is filled, and everybody comes once and leaves: what is there then is the baseline. Then they come again, and
-after a warm-up the memory of the server's processes is read each second. At the end everybody must have had everything
-once and in order, and when all have left, no more green threads, connections and open files may be there than before.
-Each minute of that a line on standard error says how far it is.
+First, history is filled, and all clients connect once and leave: the state then is the baseline. Then they connect
+again, and after a warm-up the memory of the server's processes is read each second. At the end, every client must have
+received everything once and in order. When all have left, there must be no more green threads, connections and open
+files than before. A line on standard error reports the progress each minute.
 
     --minutes M         what is measured (default 10); the warm-up comes on top
     --warm-up-minutes W (default 2)
     --clients N         of each transport (default 1000)
     --json PATH         the figures as JSON
 
-The limit on the growth of memory, 1 % in ten minutes at the upper 95 % bound of a line through 20 block means, is judged
-from ten minutes on: in two, one page more is beyond it. Exit codes: 0 kept, 1 not kept, 3 this machine cannot.
+The limit of memory growth is 1 % in ten minutes at the upper 95 % bound of a line through 20 block means. It is judged
+from ten minutes on, because in two minutes a single page exceeds it. Exit codes: 0 kept, 1 not kept, 3 this machine
+cannot.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ SHARE_PER_MINUTE = 0.2
 PERIOD_S = 1.0
 
 HISTORY_COUNT = 256
-"""Full before it begins, so that its filling is not taken for a leak; it reaches back for four minutes."""
+"""Filled before the measurement, so that filling is not taken for a leak; it covers four minutes."""
 
 SLOPE_PERCENT_MAX = 1.0
 JUDGED_FROM_MINUTES = 10.0
@@ -54,40 +55,41 @@ MINUTE_S = 60.0
 SAMPLE_S = 1.0
 GATHER_TIMEOUT_S = 300.0
 LINGER_S = 60.0
-"""A session that has ended is held until its ping would have been due (server/transports/socket_io/engine/timer.py: nothing is taken out early)."""
+"""Ended sessions are kept until their next ping would have been due (server/transports/socket_io/engine/timer.py:
+nothing is removed early)."""
 
 SETTLE_TIMEOUT_S = 180.0
-"""Long beyond need: only what never comes is a failure."""
+"""Much longer than needed, so that only what never arrives is a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What it came to."""
+    """Results of a soak test."""
 
     minutes: float
     clients: int
-    """Of each transport."""
+    """Number of clients of each transport."""
     published: int
     left: dict[str, int]
-    """Departures by how; those whom the server cut off came back like the others."""
+    """Numbers of departures by kind; clients that the server disconnected came back like the others."""
     faults: list[str]
-    """Clients that missed something, or had it twice or out of order. Must be empty."""
+    """Clients with losses, duplicates or disorder; must be empty."""
     memory_mb: float
-    """Mean RSS of the server's processes together."""
+    """Mean RSS of all the server's processes together."""
     slope_percent: float
     slope_percent_upper: float
-    """Per ten minutes."""
+    """Upper bound of the slope per ten minutes."""
     before: dict[str, int]
     after: dict[str, int]
     grown: dict[str, int]
-    """By class of ours: objects more than at the baseline."""
+    """Objects of our own classes in excess of the baseline, by class."""
     log: str = field(repr=False)
-    """What the server said of errors."""
+    """Errors in the server's log."""
 
     @property
     def missed(self) -> list[str]:
-        """What was promised and not kept."""
-        left = [f"{name}: {n} more than before" for name, n in more(self.after, self.before).items()]
+        """The promises that were not kept."""
+        left = [f"{name}: {n} more than before" for name, n in excess(self.after, self.before).items()]
         grows = self.minutes >= JUDGED_FROM_MINUTES and self.slope_percent_upper >= SLOPE_PERCENT_MAX
         return [
             *self.faults[:5],
@@ -98,59 +100,61 @@ class Figures:
 
 
 def soak(folder: Path, *, clients: int, minutes: float, warm_up_minutes: float) -> Figures:
-    """Run it. Raises `AssertionError` when the crowd does not come in, or does not get everything."""
+    """Run the soak test. Raises `AssertionError` when clients cannot connect, or do not receive everything."""
     settings: dict[str, Any] = {"history_count": HISTORY_COUNT, "publish_per_s_max": 100_000}
     with running_server(folder, command=COMMAND, **settings) as server, Swarm() as swarm:
         for number in range(HISTORY_COUNT):
             server.publish(f"before {number}")
-        rehearse(swarm, server, clients)
-        before, objects_before = is_idle(swarm, server)
-        crowd = Churn(swarm, server, each=clients, share_per_minute=SHARE_PER_MINUTE)
-        crowd.gather(timeout_s=GATHER_TIMEOUT_S)
-        crowd.begin()
-        samples = attend(crowd, swarm, server, warm_up_s=60 * warm_up_minutes, measured_s=60 * minutes)
+        connect_once(swarm, server, clients)
+        before, objects_before = idle_counts(swarm, server)
+        churn = Churn(swarm, server, each=clients, share_per_minute=SHARE_PER_MINUTE)
+        churn.gather(timeout_s=GATHER_TIMEOUT_S)
+        churn.begin()
+        samples = publish_and_sample(
+            churn, swarm, server, warm_up_s=60 * warm_up_minutes, measured_s=60 * minutes
+        )
         last = server.publish("last")["offset"]
-        crowd.settle(last, timeout_s=SETTLE_TIMEOUT_S)
-        crowd.leave()
-        after, objects_after = gone(swarm, server, before, objects_before)
+        churn.settle(last, timeout_s=SETTLE_TIMEOUT_S)
+        churn.leave()
+        after, objects_after = settled_counts(swarm, server, before, objects_before)
         growth = slope(samples)
         return Figures(
             minutes=minutes,
             clients=clients,
             published=last - HISTORY_COUNT,
-            left=dict(crowd.counts),
-            faults=crowd.faults(),
+            left=dict(churn.counts),
+            faults=churn.faults(),
             memory_mb=round(sum(mb for _, mb in samples) / len(samples), 1),
             slope_percent=round(growth.percent, 3),
             slope_percent_upper=round(growth.percent_upper, 3),
             before=before,
             after=after,
-            grown=more(objects_after, objects_before),
+            grown=excess(objects_after, objects_before),
             log=server.log()[-2000:] if "Traceback" in server.log() else "",
         )
 
 
-def rehearse(swarm: Swarm, server: RunningServer, clients: int) -> None:
-    """Everybody comes, hears something and leaves: what is made once and kept is there from then on."""
-    crowd = Churn(swarm, server, each=clients, share_per_minute=0)
-    crowd.gather(timeout_s=GATHER_TIMEOUT_S)
+def connect_once(swarm: Swarm, server: RunningServer, clients: int) -> None:
+    """Connect all clients once, publish, and disconnect them, so that objects created once exist already."""
+    churn = Churn(swarm, server, each=clients, share_per_minute=0)
+    churn.gather(timeout_s=GATHER_TIMEOUT_S)
     offset = server.publish("rehearsal")["offset"]
-    crowd.settle(offset, timeout_s=SETTLE_TIMEOUT_S)
-    crowd.leave()
+    churn.settle(offset, timeout_s=SETTLE_TIMEOUT_S)
+    churn.leave()
 
 
-def attend(
-    crowd: Churn, swarm: Swarm, server: RunningServer, *, warm_up_s: float, measured_s: float
+def publish_and_sample(
+    churn: Churn, swarm: Swarm, server: RunningServer, *, warm_up_s: float, measured_s: float
 ) -> list[tuple[float, float]]:
-    """Publish until the time is over; second and MB of memory from the warm-up's end on."""
+    """Publish until the time is over. Returns (second, MB of memory) from the end of the warm-up on."""
     family = [psutil.Process(server.process.pid)]
     family += family[0].children(recursive=True)
     drafts = Counted(drafts_until(time.monotonic() + warm_up_s + measured_s))
     publisher = Publisher(swarm, server, drafts, pause_s=PERIOD_S)
-    tell_each_minute(
+    report_each_minute(
         swarm,
         lambda: (
-            f"{drafts.count:,} sent, {len(crowd.faults()):,} of {len(crowd.clients):,} clients with a fault"
+            f"{drafts.count:,} sent, {len(churn.faults()):,} of {len(churn.clients):,} clients with a fault"
         ),
         until_s=warm_up_s + measured_s,
         is_over=lambda: publisher.finished,
@@ -161,13 +165,13 @@ def attend(
         from_s=warm_up_s,
         is_over=lambda: publisher.finished,
     )
-    # Twice the time, for a machine that does other things as well: no end to wait for is without a limit.
+    # Twice the time, for a busy machine: every wait must have a limit.
     assert swarm.run(lambda: publisher.finished, 2 * (warm_up_s + measured_s) + 60), "publishing did not end"
     return samples
 
 
 class Counted:
-    """What a publisher has to say, and how much of it was taken."""
+    """Notifications for a publisher, with a count of those taken."""
 
     def __init__(self, drafts: Iterator[dict[str, str]]) -> None:
         self.count = 0
@@ -182,10 +186,10 @@ class Counted:
         return draft
 
 
-def tell_each_minute(
+def report_each_minute(
     swarm: Swarm, say: Callable[[], str], *, until_s: float, is_over: Callable[[], bool]
 ) -> None:
-    """On standard error, until it is over. It takes some milliseconds of this process, and nothing of the server's."""
+    """Print a line on standard error each minute until the end; this takes no time of the server's."""
     begun_s = time.monotonic()
 
     def tell() -> None:
@@ -201,9 +205,9 @@ def tell_each_minute(
 def sampled(
     swarm: Swarm, read_mb: Callable[[], float], *, from_s: float, is_over: Callable[[], bool]
 ) -> list[tuple[float, float]]:
-    """Grows by second and MB each second, from a second on and until it is over.
+    """Return a list that gets (second, MB) each second, from `from_s` until the end.
 
-    The swarm runs on afterwards, until everybody has left: memory of that time would bend the line.
+    The swarm runs on until all clients have left, but memory of that time would distort the line.
     """
     samples: list[tuple[float, float]] = []
     begun_s = time.monotonic()
@@ -220,46 +224,46 @@ def sampled(
     return samples
 
 
-def is_idle(swarm: Swarm, server: RunningServer) -> tuple[dict[str, int], dict[str, int]]:
-    """What lives in the server, and its objects by class, when nothing of it has become less for a while."""
+def idle_counts(swarm: Swarm, server: RunningServer) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the server's counts, and its objects by class, when they have not decreased for a while."""
     found, objects = census(server)
     least_s = time.monotonic()
     deadline_s = least_s + SETTLE_TIMEOUT_S
     while time.monotonic() < min(deadline_s, least_s + LINGER_S):
         swarm.run(lambda: False, 1.0)
         now, objects_now = census(server)
-        if more(found, now) or more(objects, objects_now):
+        if excess(found, now) or excess(objects, objects_now):
             least_s = time.monotonic()
         found, objects = now, objects_now
     return found, objects
 
 
-def gone(
+def settled_counts(
     swarm: Swarm, server: RunningServer, before: dict[str, int], objects_before: dict[str, int]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """The same, once there is no more than before, or after a time in which all should have gone."""
+    """Return the same once nothing exceeds the counts before, or after a timeout."""
     deadline_s = time.monotonic() + SETTLE_TIMEOUT_S
     found, objects = census(server)
-    while time.monotonic() < deadline_s and (more(found, before) or more(objects, objects_before)):
+    while time.monotonic() < deadline_s and (excess(found, before) or excess(objects, objects_before)):
         swarm.run(lambda: False, 1.0)
         found, objects = census(server)
     return found, objects
 
 
-def more(counts: dict[str, int], than: dict[str, int]) -> dict[str, int]:
-    """By how much each is more."""
+def excess(counts: dict[str, int], than: dict[str, int]) -> dict[str, int]:
+    """Return the excess of each count over the other's."""
     return {name: n - than.get(name, 0) for name, n in counts.items() if n > than.get(name, 0)}
 
 
 def census(server: RunningServer) -> tuple[dict[str, int], dict[str, int]]:
-    """What is counted and judged, and all objects of our own classes."""
+    """Return the counts that are judged, and all objects of our own classes."""
     _status, counted = server.request("GET", "/census")
     objects: dict[str, int] = counted.pop("objects")
     return {**counted, "connections": connections(server)}, objects
 
 
 def connections(server: RunningServer) -> int:
-    """Subscriptions, as the service counts them itself."""
+    """Return the number of subscriptions by the service's own count."""
     _status, text = server.request("GET", "/metrics")
     lines = [line for line in text.splitlines() if line.startswith("siar_connections{")]
     assert lines, text
@@ -267,7 +271,7 @@ def connections(server: RunningServer) -> int:
 
 
 def main() -> int:
-    """As a command."""
+    """Run as a command. Returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.tools.soak",
         description=__doc__,

@@ -52,27 +52,27 @@ class NothingToCheck(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One check with a name."""
+    """One named check."""
 
     name: str
     command: Callable[[], Command]
-    """Finds the tool and gives the command line; may raise ComponentMissing or NothingToCheck."""
+    """Finds the tool and returns the command line; may raise ComponentMissing or NothingToCheck."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a step."""
+    """The result of a step."""
 
     name: str
     word: str
     """`ok`, `skipped`, `nothing` or `FAILED`."""
     duration_s: float
     text: str = ""
-    """What the tool printed, or why it was not run."""
+    """The tool's output, or why it was not run."""
 
     @property
     def line(self) -> str:
-        """One line for a person, the reason included where the step did not run."""
+        """One line for people, with the reason if the step did not run."""
         reason = f"  {self.text}" if self.word in ("skipped", "nothing") else ""
         return f"{self.word:<8} {self.name:<20} {self.duration_s:6.1f} s{reason}"
 
@@ -106,14 +106,15 @@ UNIT = ("-n", "2", "--dist", "loadfile", "-m", "not slow and not alone and not n
 
 
 def run_all_of_pytest(reports: Path, *, is_all: bool) -> list[Outcome]:
-    """Run the tests that may run side by side, then those that may not, and with `--all` the nightly ones that are due."""
+    """Run the tests that may run in parallel, then the others, and with `--all` the nightly ones that are due."""
     fast = "" if is_all else " and not slow"
-    # In the order of the folders: browsers' files, the longest, first. xdist would begin with those that have most tests.
+    # In the order of folders: browser tests, which take longest, first. xdist would start files with the most tests
+    # first.
     together = (
         *("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"),
         *("-m", f"not alone{fast}"),
     )
-    # Only files that have some: pytest takes long to collect the others for nothing.
+    # Only files with such tests, because collecting the others takes long.
     alone = ("-m", f"alone{fast}", *map(str, files_that_mark("alone")))
     outcomes = [
         run_pytest("pytest, four at a time", together, reports),
@@ -123,7 +124,7 @@ def run_all_of_pytest(reports: Path, *, is_all: bool) -> list[Outcome]:
 
 
 def run_nightly(files: Sequence[str], reports: Path) -> list[Outcome]:
-    """Run the nightly tests of four files at a time, then, file by file, those that are `alone`; record files that pass."""
+    """Run nightly tests, four files at a time, then those that are `alone`, file by file; record files that pass."""
     with ThreadPoolExecutor(max_workers=4) as pool:
         outcomes = list(pool.map(lambda file: run_file(file, "nightly and not alone", reports), files))
     marked = {str(path.relative_to(ROOT)) for path in files_that_mark("alone")}
@@ -162,7 +163,7 @@ NO_TESTS = 5
 
 
 def both(first: Outcome, second: Outcome) -> Outcome:
-    """Return what became of two runs of a file."""
+    """Return the combined outcome of two runs of a file."""
     word = "ok" if first.word == second.word == "ok" else "FAILED"
     return Outcome(second.name, word, first.duration_s + second.duration_s)
 
@@ -190,7 +191,7 @@ def durations(reports: Path) -> str:
 
 
 SHOWN_FROM_S = 60.0
-"""Durations of a shorter run tell nobody anything."""
+"""Durations of shorter runs are not worth showing."""
 
 
 def strict() -> bool:
@@ -199,7 +200,7 @@ def strict() -> bool:
 
 
 def summary(outcomes: Sequence[Outcome], duration_s: float) -> str:
-    """One line that names what failed and what did not run; it comes right after pytest's own."""
+    """Return the last line, which names the steps that failed or did not run."""
     of = {word: [o.name for o in outcomes if o.word == word] for word in ("ok", "skipped", "FAILED")}
     parts = [f"{len(of['ok'])} of {len(outcomes)} steps ok"]
     if of["skipped"]:
@@ -220,7 +221,7 @@ def run_checks() -> list[Outcome]:
         Step("ruff check", lambda: python_tool("ruff", "check", "--quiet", ROOT)),
     ]
     outcomes = []
-    # First and alone, so that the steps which need the tools do not install them side by side.
+    # First and alone, so that steps that need the tools do not install them concurrently.
     if js_tools_are_stale():
         outcomes.append(run_step(Step("npm ci", install_step)))
         announce(outcomes[0])
@@ -238,7 +239,7 @@ def run_checks() -> list[Outcome]:
 
 
 def run_step(step: Step) -> Outcome:
-    """Run one step to its end, whatever that is."""
+    """Run one step, and return its outcome."""
     started_s = time.monotonic()
     try:
         done = subprocess.run(
@@ -261,36 +262,36 @@ def run_step(step: Step) -> Outcome:
 
 
 def announce(outcome: Outcome) -> None:
-    """Print a step's line, and below it what the tool said if it failed."""
+    """Print a step's line and, if it failed, the tool's output."""
     print(outcome.line, flush=True)
     if outcome.word == "FAILED" and outcome.text.strip():
         print(outcome.text.rstrip(), flush=True)
 
 
 def python_tool(name: str, *arguments: str | Path) -> Command:
-    """Command line of a tool that is installed beside this interpreter."""
+    """Return the command line of a tool installed with this interpreter."""
     return (sys.executable, "-m", name, *arguments)
 
 
 def mypy() -> Command:
-    """Types of every Python file of the checkout."""
+    """Return the command that type-checks every Python file."""
     return python_tool("mypy", "app", "loadtests", "tests", "gunicorn.conf.py", "wsgi.py")
 
 
 def prettier() -> Command:
-    """Form of everything that is served as it is."""
+    """Return the command that checks the format of everything that is served unchanged."""
     require_files("static", "*.js")
     return js_tool("prettier", "--check", "--log-level", "warn", "static")
 
 
 def typescript() -> Command:
-    """Types in the JSDoc of the browser's modules; tsconfig.json says of which."""
+    """Return the command that checks the JSDoc types of the browser's modules listed in tsconfig.json."""
     require_files("static/js", "*.js")
     return js_tool("tsc", "-p", "tsconfig.json")
 
 
 def node_tests() -> Command:
-    """JavaScript's own tests, file by file: what `node --test DIRECTORY` means differs between versions."""
+    """Return the command for the JavaScript tests, by file, as `node --test DIRECTORY` differs between versions."""
     is_test = re.compile(r"(^|[._-])test([._-]|$)")
     files = sorted(
         path
@@ -315,7 +316,7 @@ def require_files(directory: str, pattern: str) -> None:
 
 
 def require_tool(name: str) -> Path:
-    """Path of `node` or `npm`; raises ComponentMissing."""
+    """Return the path of `node` or `npm`; raises ComponentMissing."""
     found = shutil.which(name)
     if found is None:
         raise ComponentMissing(
@@ -326,7 +327,7 @@ def require_tool(name: str) -> Path:
 
 
 def js_tool(name: str, *arguments: str) -> Command:
-    """Command line of a tool from tests/js/package.json."""
+    """Return the command line of a tool from tests/js/package.json."""
     install_js_tools()
     return (require_tool("node"), JS_TOOLS / "node_modules" / ".bin" / name, *arguments)
 
@@ -338,7 +339,7 @@ def js_tools_are_stale() -> bool:
 
 
 def install_js_tools() -> Path:
-    """Give tests/js/node_modules, made by `npm ci` where it is stale; raises ComponentMissing."""
+    """Return tests/js/node_modules, after `npm ci` if it is stale; raises ComponentMissing."""
     modules = JS_TOOLS / "node_modules"
     if js_tools_are_stale():
         command = (require_tool("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
@@ -349,13 +350,13 @@ def install_js_tools() -> Path:
             raise ComponentMissing(
                 f"JavaScript is not checked: npm could not install tests/js (offline?): {made.stderr.strip()[-500:]}"
             )
-        # Written last: node_modules without it is half-made.
+        # Written last: without it, node_modules is incomplete.
         shutil.copyfile(JS_TOOLS / "package-lock.json", modules / ".made-from.json")
     return modules
 
 
 def install_step() -> Command:
-    """`npm ci` as a step of its own, so that its seconds are not counted as another tool's."""
+    """Return a command after `npm ci`, which is a step of its own so that its time is not counted as another tool's."""
     install_js_tools()
     return (require_tool("node"), "--version")
 
@@ -364,9 +365,9 @@ def install_step() -> Command:
 
 
 def files_that_mark(marker: str) -> list[Path]:
-    """The test files in which a test, or the module, has the marker.
+    """Return the test files in which a test, or the module, has the marker.
 
-    tests/conftest.py sees to it that none is marked in another way.
+    tests/conftest.py ensures that no test gets it in another way.
     """
     wanted = f"pytest.mark.{marker}"
     return [
@@ -377,14 +378,14 @@ def files_that_mark(marker: str) -> list[Path]:
 
 
 def run_pytest(name: str, arguments: Sequence[str], reports: Path | None = None) -> Outcome:
-    """Run pytest on the terminal that we were given, from the checkout's root; `reports` gets a JUnit file."""
+    """Run pytest on our terminal, from the checkout's root; `reports` gets a JUnit file."""
     started_s = time.monotonic()
     if reports is not None:
         arguments = (_junit(reports, name), *arguments)
     done = subprocess.run(
         python_tool("pytest", *arguments), cwd=ROOT, stdin=subprocess.DEVNULL, env=environment(), check=False
     )
-    # pytest's code for an empty selection counts as failed too: a typing error in -k would look like a pass.
+    # pytest's code for an empty selection counts as failed too: otherwise, a typing error in -k would look like a pass.
     return Outcome(name, "FAILED" if done.returncode else "ok", time.monotonic() - started_s)
 
 
@@ -393,14 +394,14 @@ def _junit(reports: Path, name: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """What pytest inherits: our environment, with our `app` first on the path also where `./siar` did not put it there."""
+    """Return pytest's environment: ours, with our `app` first on the path even if `./siar` did not put it there."""
     others = os.environ.get("PYTHONPATH")
     path = os.pathsep.join([str(ROOT), *([others] if others else [])])
     return {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
 
 
 def with_default_marker(argv: Sequence[str], arguments: Sequence[str]) -> list[str]:
-    """The caller's arguments, behind `not slow` unless the choice is the caller's."""
+    """Return the caller's arguments, preceded by `not slow` unless the caller selects markers."""
     chosen = "--all" in argv or selects_markers(arguments)
     return [*(() if chosen else ("-m", "not slow")), *arguments]
 
@@ -411,7 +412,7 @@ def selects_markers(arguments: Sequence[str]) -> bool:
 
 
 def from_root(arguments: Sequence[str]) -> list[str]:
-    """The arguments, with the caller's paths made absolute, since pytest runs from the checkout's root."""
+    """Return the arguments with paths made absolute, because pytest runs from the checkout's root."""
     if Path.cwd() == ROOT:
         return list(arguments)
     absolute = []

@@ -9,7 +9,7 @@ from typing import Any
 from app.core.histogram import histogram_of
 from app.lab.analysis.analyse import Analysis, analyse
 from app.tools.load import trial_line
-from app.tools.load.lanes import Lanes
+from app.tools.load.delays import Delays
 from app.tools.load.result import LoadResult, load_result
 from app.tools.load.trial_line import FloorLine, TrialLine
 from tests.unit.support_run import RunMaker, a_plan
@@ -18,7 +18,7 @@ from tests.unit.support_run import RunMaker, a_plan
 def a_line(**changes: Any) -> TrialLine:
     """A good trial: ten users of SSE, two notifications, 5 ms in the kernel's lane and 7 ms in the handler's."""
     delays_ms = changes.pop("delays_ms", [5.0] * 20)
-    lanes = Lanes(
+    delays = Delays(
         histogram_of(1000 * each for each in delays_ms),
         histogram_of(1000 * each + 2000 for each in delays_ms),
         histogram_of(2000 for _ in delays_ms),
@@ -51,7 +51,7 @@ def a_line(**changes: Any) -> TrialLine:
         "shared": 0,
         "is_believable": True,
         "void_codes": (),
-        "lanes": lanes,
+        "delays": delays,
     }
     return TrialLine(**{**values, **changes})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.tools.bench.awake import kept_awake
+from app.tools.bench.machine import kept_awake
 
 
 def descriptors_of(path: Path) -> list[str]:
@@ -22,7 +22,7 @@ def test_the_wish_is_zero_microseconds_and_held_open_as_long_as_the_block_lasts(
     wish = tmp_path / "cpu_dma_latency"
     wish.touch()
 
-    with kept_awake(wish=wish) as is_awake:
+    with kept_awake(device=wish) as is_awake:
         assert is_awake
         assert struct.unpack("=i", wish.read_bytes()) == (0,)
         assert len(descriptors_of(wish)) == 1
@@ -31,5 +31,5 @@ def test_the_wish_is_zero_microseconds_and_held_open_as_long_as_the_block_lasts(
 
 
 def test_a_system_without_such_a_file_is_told_and_no_reason_to_stop(tmp_path: Path) -> None:
-    with kept_awake(wish=tmp_path / "missing") as is_awake:
+    with kept_awake(device=tmp_path / "missing") as is_awake:
         assert not is_awake

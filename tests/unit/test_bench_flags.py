@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main as cli
-from app.cli.bench import FILES_BESIDE
+from app.cli.bench import EXTRA_FILES
 from app.lab.run.processes import environment
 
 
@@ -50,7 +50,7 @@ def test_a_json_file_without_a_folder_is_a_usage_error(
 
 
 def test_a_user_who_may_open_fewer_files_than_a_server_needs_can_hold_nothing() -> None:
-    few = FILES_BESIDE // 2
+    few = EXTRA_FILES // 2
 
     done = subprocess.run(
         [sys.executable, "-P", "-m", "app", "bench", "--hold"],

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 from app.tools.bench import criteria, summary
-from app.tools.bench.fit import exponent
 from app.tools.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan, quick
 from app.tools.bench.run import check_swarm
 from app.tools.bench.session import BURST_HTTP, MEMORY, PACED, SWARM, BenchCell
 from app.tools.bench.show import METRIC_WORDS, print_criteria
+from app.tools.bench.summary import exponent
 
 PLAN = BenchPlan(transports=("sse",))
 

@@ -66,7 +66,7 @@ class ScriptedSwarm:
         self.disconnects = self.torn = self.idle = 0
         self.failures: list[str] = []
 
-    def take(self, _events: list[tuple[int, int]], _since_us: int) -> None:
+    def read(self, _events: list[tuple[int, int]], _since_us: int) -> None:
         pass
 
     def begin(self, _offset: int) -> int:
@@ -96,7 +96,7 @@ def test_within_a_window_it_rests_behind_a_turn_with_few_messages(
     swarm_process.Commands(cast(Any, ScriptedSwarm(ScriptedPoll(script, writing)))).run()
 
     os.close(reading)
-    assert slept_s == [swarm_process.REST_S] * rests
+    assert slept_s == [swarm_process.PAUSE_S] * rests
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -146,7 +146,7 @@ def test_what_may_have_lain_unread_for_long_has_an_arrival_only_by_itself() -> N
             swarm.table[each.fd] = each
         cast(Any, swarm).receiver = Reading(arrived)
 
-        swarm.take([(each.fd, select.EPOLLIN) for each in members], since_us)
+        swarm.read([(each.fd, select.EPOLLIN) for each in members], since_us)
 
         for each in members:
             each.close()
@@ -175,7 +175,7 @@ def test_a_lot_that_is_accounted_for_at_once_leaves_what_one_by_one_does(
     for is_at_once in (True, False):
         swarm = Swarm()
         if not is_at_once:
-            cast(Any, swarm)._account_alike = lambda *_: False
+            cast(Any, swarm)._account_equal = lambda *_: False
         members = [Member(last) for last in lasts]
         for number, arrived in enumerate(lots_of):
             cast(Any, swarm).receiver = Reading(arrived)
@@ -195,7 +195,7 @@ def test_what_a_lot_has_read_is_known_to_the_next_which_is_accounted_for_at_once
     done, data = [], events(1)
     for some in (members[:2], members[2:]):
         lot = cast(Any, ([data] * 2, [1, 2], [3, 4]))
-        done.append(swarm._account_alike(cast(Any, some), lot, 0))
+        done.append(swarm._account_equal(cast(Any, some), lot, 0))
         if not done[-1]:
             swarm._account_each(cast(Any, some), lot, 0)
 
@@ -217,7 +217,7 @@ class Member:
     def parse(self, data: bytes) -> Any:
         return parse_events(data)
 
-    def take(self, offsets: tuple[int, ...]) -> None:
+    def check(self, offsets: tuple[int, ...]) -> None:
         self.taken += offsets
         self.last = max(self.last, *offsets)
 
@@ -226,7 +226,7 @@ def told_since(poll: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """What a swarm's loop says of how long unread bytes may have been there, in each turn."""
     since_us: list[int] = []
     swarm = ScriptedSwarm(poll)
-    monkeypatch.setattr(swarm, "take", lambda _events, each_us: since_us.append(each_us))
+    monkeypatch.setattr(swarm, "read", lambda _events, each_us: since_us.append(each_us))
     swarm_process.Commands(cast(Any, swarm)).run()
     return since_us
 

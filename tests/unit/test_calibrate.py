@@ -19,8 +19,7 @@ from app.i18n import LANGUAGES, Words
 from app.tools.calibrate import show
 from app.tools.calibrate.case import WARMUP, Case, Part, cases
 from app.tools.calibrate.proxy import Impairment, Proxy
-from app.tools.calibrate.row import BOUND_MS_MAX, CheckResult, CheckRow
-from app.tools.calibrate.verdict import Judgement, verdict
+from app.tools.calibrate.result import BOUND_MS_MAX, CheckResult, CheckRow, Judgement, verdict
 
 RIGHT = CheckRow(Part.DELAY, "held", "sse", "ms", true=50.0, measured=50.1, bound=0.2, places={"ms": 50})
 COUNTED = CheckRow(Part.COUNT, "lost", "sse", "notifications", true=20, measured=20, bound=0.0)
@@ -202,7 +201,7 @@ def lines_of(client: socket.socket, count: int) -> list[bytes]:
 
 def test_who_waits_to_be_let_through_again_is_ended_with_the_proxy() -> None:
     """Else its connections would stand on, with threads that nobody can end."""
-    with through(Impairment(cut_at=0, away_us=300_000)) as (proxy, server, _):
+    with through(Impairment(cut_at=0, outage_us=300_000)) as (proxy, server, _):
         server.sendall(message(0))
         wait_until(lambda: proxy.cut_us is not None)
         waiting = socket.create_connection(("127.0.0.1", proxy.own_port), timeout=10)
@@ -216,12 +215,12 @@ def test_the_proxy_takes_out_doubles_and_swaps_whole_notifications() -> None:
 
     with through(injected) as (proxy, server, client):
 
-        def has_taken(count: int) -> Callable[[], bool]:
-            return lambda: len(proxy.taken) == count
+        def has_received(count: int) -> Callable[[], bool]:
+            return lambda: len(proxy.received) == count
 
         for seq in range(6):
             server.sendall(message(seq))
-            wait_until(has_taken(seq + 1))  # So that no read finds two.
+            wait_until(has_received(seq + 1))  # So that no read finds two.
         found = lines_of(client, 6)
         wait_until(lambda: len(proxy.passages) == 6)
 
@@ -249,7 +248,7 @@ def test_the_proxy_holds_for_as_long_as_it_is_told_and_says_how_long_that_was() 
 def test_the_proxy_cuts_once_and_lets_who_comes_back_in_afterwards() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
-        Proxy("127.0.0.1", listener.getsockname()[1], Impairment(cut_at=1, away_us=100_000)) as proxy,
+        Proxy("127.0.0.1", listener.getsockname()[1], Impairment(cut_at=1, outage_us=100_000)) as proxy,
     ):
         with joined(proxy, listener) as (server, client):
             server.sendall(message(0))

@@ -14,24 +14,12 @@ import pytest
 from app.cli import main as cli
 from app.clock import Readings, readings
 from app.i18n import LANGUAGES, Words, catalogue, terminal_language
-from app.tools.doctor import (
-    address,
-    disk,
-    examine,
-    files,
-    firewall,
-    neighbours,
-    port,
-    processor,
-    reach,
-    show,
-    steady_clock,
-)
+from app.tools.doctor import examine, machine_checks, network_checks, service_checks, show
 from app.tools.doctor.finding import Finding, FindingState, fail, ok, warn
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import Subject
 
-DOCTOR = Path(__file__).parents[2] / "app" / "doctor"
+DOCTOR = Path(__file__).parents[2] / "app" / "tools" / "doctor"
 
 
 def subject(host: str = "0.0.0.0", number: int = 8080) -> Subject:
@@ -50,18 +38,15 @@ def machine(root: Path, platform: str = "linux", **files_: str) -> Machine:
 def codes_in(path: Path) -> Iterator[tuple[str, str, str]]:
     """Function, name and code of each finding that a module makes."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    names = [
-        node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and ast.unparse(node.targets[0]) == "NAME"
-        and isinstance(node.value, ast.Constant)
-    ]
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 2:
-            function, code = node.func.id, node.args[1]
-            if function in ("ok", "warn", "fail") and isinstance(code, ast.Constant):
-                yield function, str(names[0]), str(code.value)
+            name, code = node.args
+            if (
+                node.func.id in ("ok", "warn", "fail")
+                and isinstance(name, ast.Constant)
+                and isinstance(code, ast.Constant)
+            ):
+                yield node.func.id, str(name.value), str(code.value)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -109,7 +94,7 @@ def test_the_terminal_speaks_the_locale_s_language_unless_told(
 
 
 def test_a_free_port_is_free_and_0_becomes_one() -> None:
-    chosen, finding = port.look("127.0.0.1", 0)
+    chosen, finding = network_checks.check_port("127.0.0.1", 0)
 
     assert chosen != 0
     assert (finding.state, finding.code) == (FindingState.OK, "free")
@@ -124,7 +109,7 @@ def test_a_port_that_somebody_listens_on_is_taken_even_if_shared_by_them() -> No
         number = listener.getsockname()[1]
 
         for host in ("127.0.0.1", "0.0.0.0"):
-            finding = port.look(host, number)[1]
+            finding = network_checks.check_port(host, number)[1]
 
             assert finding.state is FindingState.FAIL
             assert finding.code == "taken_by"
@@ -142,21 +127,21 @@ def test_another_program_on_the_same_port_of_ipv6_is_seen() -> None:
             pytest.skip("no IPv6 loopback")
         listener.listen()
 
-        finding = port.look("0.0.0.0", listener.getsockname()[1])[1]
+        finding = network_checks.check_port("0.0.0.0", listener.getsockname()[1])[1]
 
     assert (finding.state, finding.code) == (FindingState.WARN, "shared")
 
 
 @pytest.mark.parametrize("host", ["203.0.113.9", "no-such-host.invalid", "x" * 70])
 def test_an_address_of_another_machine_is_refused(host: str) -> None:
-    assert port.look(host, 0)[1].code == "no_address"
+    assert network_checks.check_port(host, 0)[1].code == "no_address"
 
 
 @pytest.mark.parametrize(
     "url", ["http://siar:99999", "http://siar:http", "http://[::1", f"http://{'a' * 64}"]
 )
 def test_what_can_be_no_address_is_one_that_does_not_answer(url: str) -> None:
-    assert reach.look([url]).code == "silent"
+    assert service_checks.check_reach([url]).code == "silent"
 
 
 def test_a_json_file_without_a_folder_is_said_before_anything_is_looked_at(
@@ -170,8 +155,8 @@ def test_a_json_file_without_a_folder_is_said_before_anything_is_looked_at(
 
 
 def test_a_service_on_loopback_is_said_to_be_out_of_reach() -> None:
-    assert address.look(subject("127.0.0.1")).code == "loopback"
-    assert "0.0.0.0" in str(address.look(subject("::1")).next_step(Words("id")))
+    assert network_checks.check_address(subject("127.0.0.1")).code == "loopback"
+    assert "0.0.0.0" in str(network_checks.check_address(subject("::1")).next_step(Words("id")))
 
 
 @pytest.mark.parametrize(
@@ -187,14 +172,14 @@ def test_a_service_on_loopback_is_said_to_be_out_of_reach() -> None:
     ],
 )
 def test_a_firewall_is_named_when_it_is_on(tmp_path: Path, name: str, text: str, code: str) -> None:
-    assert firewall.look(subject(), machine(tmp_path, **{name: text})).code == code
+    assert network_checks.check_firewall(subject(), machine(tmp_path, **{name: text})).code == code
 
 
 @pytest.mark.parametrize(
     ("said", "code"),
     [
-        ("Firewall is enabled. (FindingState = 1)", "macos"),
-        ("Firewall is disabled. (FindingState = 0)", "none"),
+        ("Firewall is enabled. (State = 1)", "macos"),
+        ("Firewall is disabled. (State = 0)", "none"),
     ],
 )
 def test_the_firewall_of_macos_is_asked(tmp_path: Path, said: str, code: str) -> None:
@@ -203,13 +188,13 @@ def test_the_firewall_of_macos_is_asked(tmp_path: Path, said: str, code: str) ->
     tool.write_text(f"#!/bin/sh\necho '{said}'\n")
     tool.chmod(0o755)
 
-    assert firewall.look(subject(), found, macos_tool=str(tool)).code == code
+    assert network_checks.check_firewall(subject(), found, macos_tool=str(tool)).code == code
 
 
 def test_a_firewall_s_sentence_names_both_ports(tmp_path: Path) -> None:
     found = machine(tmp_path, etc__ufw__ufw_dot_conf="ENABLED=yes")
 
-    step = firewall.look(subject(number=9000), found).next_step(Words("en"))
+    step = network_checks.check_firewall(subject(number=9000), found).next_step(Words("en"))
 
     assert "ufw allow 9000/tcp" in str(step)
     assert "SIAR_CLOCK_PORT=9001" in str(step)
@@ -236,11 +221,11 @@ def test_whether_others_were_heard_of_counts_neither_the_router_nor_the_silent(
     if is_wifi:
         (tmp_path / "sys/class/net/wlan0/wireless").mkdir(parents=True)
 
-    assert neighbours.look(subject(), found).code == code
+    assert network_checks.check_neighbours(subject(), found).code == code
 
 
 def test_where_neighbours_cannot_be_told_nothing_is_guessed(tmp_path: Path) -> None:
-    assert neighbours.look(subject(), machine(tmp_path)).code == "unknown"
+    assert network_checks.check_neighbours(subject(), machine(tmp_path)).code == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +241,7 @@ def test_where_neighbours_cannot_be_told_nothing_is_guessed(tmp_path: Path) -> N
 def test_open_files_are_judged_by_the_connections_that_they_are_room_for(
     limit: int, wanted: int, code: str
 ) -> None:
-    assert files.judge(limit, wanted).code == code
+    assert machine_checks.judge_open_files(limit, wanted).code == code
 
 
 @pytest.mark.parametrize(
@@ -272,20 +257,20 @@ def test_open_files_are_judged_by_the_connections_that_they_are_room_for(
 def test_the_processor_is_judged_by_what_shows_in_figures(
     load: float, governor: str, is_on_battery: bool, code: str
 ) -> None:
-    found = processor.judge(load=load, cores=4, governor=governor, is_on_battery=is_on_battery)
+    found = machine_checks.judge_processor(load=load, cores=4, governor=governor, is_on_battery=is_on_battery)
 
     assert found.code == code
 
 
 @pytest.mark.parametrize(("free_mb", "code"), [(50, "full"), (500, "short"), (5_000, "room")])
 def test_the_disk_is_judged_by_the_runs_that_it_has_room_for(free_mb: int, code: str) -> None:
-    assert disk.judge(Path("runs"), free_mb * 1_000_000).code == code
+    assert machine_checks.judge_disk(Path("runs"), free_mb * 1_000_000).code == code
 
 
 def test_a_folder_that_cannot_be_written_to_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
 
-    assert disk.look(tmp_path / "file" / "runs").code == "no_writing"
+    assert machine_checks.check_disk(tmp_path / "file" / "runs").code == "no_writing"
 
 
 @pytest.mark.parametrize(
@@ -303,7 +288,7 @@ def test_a_clock_that_is_set_or_bent_is_told_from_a_steady_one(
 ) -> None:
     before = Readings(0, 0, None if raw_us is None else 0)
 
-    assert steady_clock.judge(before, Readings(1_000_000, wall_us, raw_us)).code == code
+    assert machine_checks.judge_clock(before, Readings(1_000_000, wall_us, raw_us)).code == code
 
 
 def test_a_slow_clock_source_is_named(tmp_path: Path) -> None:
@@ -311,7 +296,9 @@ def test_a_slow_clock_source_is_named(tmp_path: Path) -> None:
     now = readings()
     later = Readings(now.monotonic_us + 1e6, now.wall_us + 1e6, now.raw_us and now.raw_us + 1e6)
 
-    assert steady_clock.look(now, later, machine(tmp_path, **{source: "hpet\n"})).code == "slow_source"
+    assert (
+        machine_checks.check_clock(now, later, machine(tmp_path, **{source: "hpet\n"})).code == "slow_source"
+    )
 
 
 def test_findings_are_lines_with_a_next_step_and_json_with_codes() -> None:

@@ -48,7 +48,7 @@ def test_a_server_says_which_run_it_writes_so_that_prune_leaves_it_alone(tmp_pat
     script = """
 from pathlib import Path
 from app.server.wsgi import server_file
-read()._say_where()
+read()._write_server_file()
 print(server_file.read(Path(os.environ["SIAR_RUNS_DIR"])).run)
 """
 

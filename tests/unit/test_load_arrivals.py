@@ -18,7 +18,7 @@ def test_an_arrival_with_a_stamp_of_its_own_was_received_when_its_kernel_receive
 
     (arrival,) = found.by_client[0]
     assert (arrival.received_us, arrival.kernel_us, arrival.replayed) == (1_000, 1_000.0, False)
-    assert found.self_us == {(0, 0): 500.0}
+    assert found.generator_delays_us == {(0, 0): 500.0}
     assert found.stamps == Stamps(arrivals=1, missing=0, shared=0)
 
 
@@ -26,7 +26,7 @@ def test_an_arrival_that_shares_its_read_or_has_no_stamp_counts_from_the_read() 
     found = arrived([row(0, flags=SHARED), row(1, kernel_us=0)])
 
     assert [(each.received_us, each.kernel_us) for each in found.by_client[0]] == [(1_500, None)] * 2
-    assert found.self_us == {}
+    assert found.generator_delays_us == {}
     assert found.stamps == Stamps(arrivals=2, missing=2, shared=1)
 
 
@@ -50,7 +50,7 @@ def test_what_came_again_behind_a_replay_is_no_first_arrival() -> None:
 def test_what_the_generator_added_is_the_first_arrivals() -> None:
     found = arrived([row(read_us=1_500), row(read_us=9_000), row(1, flags=SHARED), row(1)])
 
-    assert found.self_us == {(0, 0): 500.0}
+    assert found.generator_delays_us == {(0, 0): 500.0}
     assert found.stamps == Stamps(arrivals=2, missing=1, shared=1)
 
 

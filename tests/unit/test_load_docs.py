@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from app.tools.load.invalid_rules import GENERATOR_CODES
 from app.tools.load.levels import FIGURES
-from app.tools.load.void_rules import GENERATOR_CODES
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs/load.md").read_text(encoding="utf-8")
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from app.tools.load.watch import Used, Watch, cpu_ns, most_used
+from app.tools.load.watch import Utilisation, Watch, cpu_ns, highest_utilisation
 
 ZERO, ONE, BOTH = frozenset({0}), frozenset({1}), frozenset({0, 1})
 
@@ -20,20 +20,20 @@ WAIT_S = 60.0
     ("shares", "most"),
     [
         ([], None),
-        ([(ONE, 0.4)], Used(0.4, 1)),
-        ([(BOTH, 0.4)], Used(0.4, 1)),
-        ([(ONE, 0.4), (ONE, 0.5)], Used(0.9, 2)),
-        ([(ONE, 0.4), (ZERO, 0.5)], Used(0.5, 1)),
-        ([(BOTH, 0.4), (BOTH, 0.5)], Used(0.5, 1)),
-        ([(BOTH, 0.5), (BOTH, 0.5), (BOTH, 0.5)], Used(0.75, 3)),
-        ([(ONE, 0.3), (ONE, 0.3), (BOTH, 0.5)], Used(0.6, 2)),
-        ([(ONE, 0.5), (BOTH, 0.5), (BOTH, 0.5)], Used(0.75, 3)),
+        ([(ONE, 0.4)], Utilisation(0.4, 1)),
+        ([(BOTH, 0.4)], Utilisation(0.4, 1)),
+        ([(ONE, 0.4), (ONE, 0.5)], Utilisation(0.9, 2)),
+        ([(ONE, 0.4), (ZERO, 0.5)], Utilisation(0.5, 1)),
+        ([(BOTH, 0.4), (BOTH, 0.5)], Utilisation(0.5, 1)),
+        ([(BOTH, 0.5), (BOTH, 0.5), (BOTH, 0.5)], Utilisation(0.75, 3)),
+        ([(ONE, 0.3), (ONE, 0.3), (BOTH, 0.5)], Utilisation(0.6, 2)),
+        ([(ONE, 0.5), (BOTH, 0.5), (BOTH, 0.5)], Utilisation(0.75, 3)),
     ],
 )
 def test_processes_count_together_where_they_can_go_nowhere_else(
-    shares: list[tuple[frozenset[int], float]], most: Used | None
+    shares: list[tuple[frozenset[int], float]], most: Utilisation | None
 ) -> None:
-    found = most_used(shares)
+    found = highest_utilisation(shares)
 
     assert (found is None) == (most is None)
     if found is not None and most is not None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.churn import BriefLedger
 from tests.support.steadiness import slope
-from tests.tools.soak import sampled, tell_each_minute
+from tests.tools.soak import report_each_minute, sampled
 
 TEN_MINUTES_S = 600
 
@@ -50,11 +50,11 @@ def test_fewer_samples_than_blocks_are_no_line() -> None:
 
 def test_a_brief_ledger_stays_small_and_forgets_no_hole() -> None:
     ledger = BriefLedger()
-    ledger.stand_at("2fdf8016.10")
+    ledger.note_position("2fdf8016.10")
     for offset in (11, 12, 13, 15, 16, 16):
         ledger.note("notification", {"offset": offset})
 
-    assert ledger.heard == [(11, 13), (15, 16), (16, 16)]
+    assert ledger.ranges == [(11, 13), (15, 16), (16, 16)]
     assert ledger.faults() == ["15-16 where 14 was next", "16-16 where 17 was next"]
 
 
@@ -101,7 +101,7 @@ def test_a_soak_says_each_minute_how_far_it_is_and_nothing_once_it_is_over(
 ) -> None:
     timers, is_over = Timers(), [False]
 
-    tell_each_minute(cast(Any, timers), lambda: "7 sent", until_s=720.0, is_over=lambda: is_over[0])
+    report_each_minute(cast(Any, timers), lambda: "7 sent", until_s=720.0, is_over=lambda: is_over[0])
     timers.fire()
     is_over[0] = True
     timers.fire()

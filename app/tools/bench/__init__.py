@@ -1,1 +1,1 @@
-"""Fan-out cost against the raw-socket floor: servers, swarm and publisher of `./siar bench`."""
+"""Cost of fan-out against a raw-socket floor: servers, subscriber swarm and publisher of `./siar bench`."""

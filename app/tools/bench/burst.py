@@ -1,10 +1,10 @@
-"""Notifications back to back: short windows of all servers by turns, so that all of them meet the machine in the same moods.
+"""Back-to-back notifications, in short windows that alternate between all servers for equal conditions.
 
-    round:   window of one server | window of the next | ...        the next round begins with another one
+    round:   window of one server | window of the next | ...        each round begins with another server
 
-A machine that others share changes its speed by a quarter for some tenths of a second or for minutes, and stops for some
-milliseconds now and then. Servers that are measured a minute apart are compared in different moods. So all are there at once,
-each with its subscribers, and one after the other gets some notifications; those who wait have nothing to do.
+The speed of a shared machine changes by a quarter for tenths of a second or for minutes, and it stalls for milliseconds
+now and then. Servers measured a minute apart are measured in different conditions. So all servers run at once, each
+with its subscribers, and one after another gets some notifications while the others are idle.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.tools.bench.cpu_window import CpuWindow
 from app.tools.bench.plan import FLOOR, BenchPlan
 from app.tools.bench.record import WindowResult, quantile_ms
 from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, SWARM, BenchCell, Session
-from app.tools.bench.window import DRAIN_S, take_window
+from app.tools.bench.window import DRAIN_S, CpuWindow, take_window
 
 BLAST_MERGED = 25
-"""Notifications in each write of the neutral source: one per write would show the writer's own limit. A swarm that
-falls behind gets merged reads from the kernel in any case."""
+"""Notifications per write of the floor when it measures the swarm's limit. With one per write, the writer would be the
+limit; a swarm that lags reads several writes at once anyway."""
 
 BLAST_WRITES = 24
-"""To each subscriber: enough to take about as long as all windows of a burst."""
+"""Writes to each subscriber: enough to take about as long as all windows of a burst."""
 
 COMPARED_MIN = 0.5
-"""Share of the rounds that must have a delay of every server, or none is told."""
+"""Minimum share of rounds in which every server has a delay; with fewer, no delay is reported."""
 
 MEDIANS = ("p50_ms", "p99_ms", "read_p99_ms", "deliveries_per_s", "cpu_us", "redis_cpu_us", "swarm_busy")
 DELAYS = ("p50_ms", "p99_ms")
@@ -40,46 +39,46 @@ SUMS = (
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One server's, of one round."""
+    """A window of one server in one round."""
 
     cell: BenchCell
     result: WindowResult
     last: int
-    """The offset of its last notification."""
+    """Offset of its last notification."""
 
 
-def burst_cells(visits: Sequence[Session], plan: BenchPlan) -> Iterator[BenchCell]:
-    """Of each server one cell by HTTP and one from inside; of the floor, before them, what its swarm can read."""
-    for visit in visits:
-        visit.crowd.resize(plan.burst_subscribers)
-        if visit.subject.name == FLOOR:
-            yield burst_cell(visit, SWARM, BLAST_WRITES * BLAST_MERGED, plan.burst_subscribers)
+def burst_cells(sessions: Sequence[Session], plan: BenchPlan) -> Iterator[BenchCell]:
+    """Yield two cells per server, published by HTTP and from inside; for the floor, first the swarm's limit."""
+    for session in sessions:
+        session.pool.resize(plan.burst_subscribers)
+        if session.server.name == FLOOR:
+            yield burst_cell(session, SWARM, BLAST_WRITES * BLAST_MERGED, plan.burst_subscribers)
     for kind in (BURST_HTTP, BURST_INSIDE):
-        rounds = _by_turns(visits, kind, plan)
-        for visit in visits:
-            cell = visit.cell(kind, plan.burst_subscribers)
-            visit.check_path(cell)
+        rounds = _by_turns(sessions, kind, plan)
+        for session in sessions:
+            cell = session.cell(kind, plan.burst_subscribers)
+            session.check_path(cell)
             sum_up(cell, [{name: each.cell for name, each in found.items()} for found in rounds])
-            pooled = _pooled(visit.subject.name, rounds)
+            pooled = _pooled(session.server.name, rounds)
             cell.values["p99_pooled_ms"] = (
                 None if cell.values["p99_ms"] is None else quantile_ms(pooled, 0.99)
             )
             yield cell
 
 
-def burst_cell(visit: Session, kind: str, count: int, subscribers: int) -> BenchCell:
-    """`count` notifications as fast as they go, in a single window."""
-    visit.crowd.resize(subscribers)
-    cell = _window(visit, kind, count, visit.settle()).cell
-    visit.check_path(cell)
+def burst_cell(session: Session, kind: str, count: int, subscribers: int) -> BenchCell:
+    """Publish `count` notifications as fast as possible, in a single window."""
+    session.pool.resize(subscribers)
+    cell = _window(session, kind, count, session.settle()).cell
+    session.check_path(cell)
     return cell
 
 
 def sum_up(cell: BenchCell, rounds: Sequence[Mapping[str, BenchCell]]) -> None:
-    """Make `cell` of its server's windows in `rounds`, by server: the medians of their figures, the sums of their counts.
+    """Fill `cell` with the medians and sums of its server's windows in `rounds`, which are keyed by server.
 
-    Delays are taken from rounds in which all servers have them that take part in every round. Otherwise a mood in which one
-    of them could not be told of would count for the others only.
+    Delays are taken from rounds in which every server that takes part in all rounds has one. Otherwise, conditions in
+    which one server has no delay would count for the others only.
     """
     own = [found[cell.server] for found in rounds if cell.server in found]
     regular = [name for name in rounds[0] if all(name in found for found in rounds)]
@@ -102,49 +101,49 @@ def sum_up(cell: BenchCell, rounds: Sequence[Mapping[str, BenchCell]]) -> None:
     cell.problems += dict.fromkeys(problem for each in own for problem in each.problems)
 
 
-def _by_turns(visits: Sequence[Session], kind: str, plan: BenchPlan) -> list[dict[str, Window]]:
-    """By round and server."""
-    stands_at = {visit.subject.name: visit.settle() for visit in visits}
+def _by_turns(sessions: Sequence[Session], kind: str, plan: BenchPlan) -> list[dict[str, Window]]:
+    """Run the rounds. Returns the windows of each round by server."""
+    last_offset = {session.server.name: session.settle() for session in sessions}
     rounds = []
     for number in range(plan.burst_rounds):
         found = {}
-        turn = number % len(visits)
-        for visit in (*visits[turn:], *visits[:turn]):
-            name = visit.subject.name
+        turn = number % len(sessions)
+        for session in (*sessions[turn:], *sessions[:turn]):
+            name = session.server.name
             if plan.takes_part(name, number):
                 window = _window(
-                    visit, kind, plan.burst_notifications, stands_at[name], warm_up=plan.burst_warm_up
+                    session, kind, plan.burst_notifications, last_offset[name], warm_up=plan.burst_warm_up
                 )
                 window.cell.values["round"] = number
-                found[name], stands_at[name] = window, window.last
+                found[name], last_offset[name] = window, window.last
         rounds.append(found)
     return rounds
 
 
-def _window(visit: Session, kind: str, count: int, stands_at: int, *, warm_up: int = 0) -> Window:
-    """`count` notifications behind `warm_up` that are not looked at: by HTTP one POST after the other, or from inside."""
-    cell = visit.cell(kind, visit.crowd.count)
-    behind = visit.crowd.begin(stands_at)
-    cpu = CpuWindow(visit.subject)
-    starts_us, last = _publish(visit, kind, warm_up + count)
-    visit.crowd.wait_for(last, timeout_s=DRAIN_S)
+def _window(session: Session, kind: str, count: int, last_offset: int, *, warm_up: int = 0) -> Window:
+    """Measure `count` notifications after `warm_up` others: one POST after another, or from inside the server."""
+    cell = session.cell(kind, session.pool.count)
+    behind = session.pool.begin(last_offset)
+    cpu = CpuWindow(session.server)
+    starts_us, last = _publish(session, kind, warm_up + count)
+    session.pool.wait_for(last, timeout_s=DRAIN_S)
     cpu.close()
-    merges = visit.subject.merges or kind == SWARM
-    result = visit.crowd.end(offset=last, starts_us=starts_us[warm_up:], merges=merges)
-    take_window(cell, result, behind, expected=visit.crowd.count * count)
+    merges = session.server.merges or kind == SWARM
+    result = session.pool.end(offset=last, starts_us=starts_us[warm_up:], merges=merges)
+    take_window(cell, result, behind, expected=session.pool.count * count)
     wall_us = max(1, result.last_read_us - starts_us[warm_up])
     cell.values["deliveries_per_s"] = result.delivered * 1e6 / wall_us
-    cell.values |= cpu.values(visit.crowd.count * len(starts_us))
+    cell.values |= cpu.values(session.pool.count * len(starts_us))
     return Window(cell, result, last)
 
 
-def _publish(visit: Session, kind: str, count: int) -> tuple[list[int], int]:
-    """When each began, and the last one's offset."""
+def _publish(session: Session, kind: str, count: int) -> tuple[list[int], int]:
+    """Publish. Returns the start time of each notification, and the offset of the last."""
     if kind == BURST_INSIDE:
-        return visit.publisher.burst(count)
+        return session.publisher.burst(count)
     if kind == SWARM:
-        return visit.publisher.blast(count, merged=BLAST_MERGED)
-    published = [visit.publisher.publish() for _ in range(count)]
+        return session.publisher.blast(count, merged=BLAST_MERGED)
+    published = [session.publisher.publish() for _ in range(count)]
     return [each.started_us for each in published], published[-1].offset
 
 

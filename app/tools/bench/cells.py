@@ -1,8 +1,8 @@
-"""What is measured on one server by itself: connecting, and paced notifications.
+"""Measurements of one server at a time: connecting, and paced notifications.
 
     connect -> paced, the largest level first
 
-Each cell says itself whether it is valid. Notifications back to back are in burst.py.
+Each cell records whether it is valid. Back-to-back notifications are in burst.py.
 """
 
 from __future__ import annotations
@@ -12,49 +12,48 @@ from collections.abc import Iterator
 
 from app import clock
 from app.lab.measure.cpu import CpuSampler, difference
-from app.tools.bench.cpu_window import CpuWindow
 from app.tools.bench.plan import BenchPlan, Level
 from app.tools.bench.session import CONNECT, PACED, BenchCell, Session
-from app.tools.bench.window import DRAIN_S, take_window
+from app.tools.bench.window import DRAIN_S, CpuWindow, take_window
 
 CONNECT_WARM_UP = 50
-"""The first connections of a server's life load code."""
+"""Connections before the measurement, because a server's first connections load code."""
 
 
-def connect_cell(visit: Session, count: int) -> BenchCell:
-    """How many connections a second the server accepts, handshake included, until each is ready."""
-    cell = visit.cell(CONNECT, count)
-    visit.crowd.grow(min(count, CONNECT_WARM_UP))
-    visit.settle()
-    visit.crowd.shrink(0)
-    sampler = CpuSampler(visit.subject.pid)
+def connect_cell(session: Session, count: int) -> BenchCell:
+    """Measure how many connections a second the server accepts, from connecting until each is ready."""
+    cell = session.cell(CONNECT, count)
+    session.pool.grow(min(count, CONNECT_WARM_UP))
+    session.settle()
+    session.pool.shrink(0)
+    sampler = CpuSampler(session.server.pid)
     before = sampler.snapshot()
-    added, wall_us = visit.crowd.grow(count)
+    added, wall_us = session.pool.grow(count)
     use = difference(before, sampler.snapshot()).use
     cell.values["connections_per_s"] = added * 1e6 / wall_us
     cell.values["cpu_us"] = use.total_s * 1e6 / added
     return cell
 
 
-def paced_cell(visit: Session, level: Level, kind: str = PACED) -> BenchCell:
-    """One notification to all each period: CPU per delivery and delays."""
-    cell = visit.cell(kind, level.subscribers)
-    visit.crowd.resize(level.subscribers)
-    offset = visit.settle()
-    visit.check_path(cell)
-    behind = visit.crowd.begin(offset)
-    window = CpuWindow(visit.subject)
+def paced_cell(session: Session, level: Level, kind: str = PACED) -> BenchCell:
+    """Publish one notification to all subscribers per period; measure CPU per delivery and delays."""
+    cell = session.cell(kind, level.subscribers)
+    session.pool.resize(level.subscribers)
+    offset = session.settle()
+    session.check_path(cell)
+    behind = session.pool.begin(offset)
+    window = CpuWindow(session.server)
     first_us = clock.monotonic_us()
     published = []
     for index in range(level.notifications):
         _sleep_until(first_us + round(index * level.period_s * 1e6))
-        published.append(visit.publisher.publish())
+        published.append(session.publisher.publish())
     _sleep_until(first_us + round(level.duration_s * 1e6))
     last = published[-1].offset
-    visit.crowd.wait_for(last, timeout_s=DRAIN_S)
+    session.pool.wait_for(last, timeout_s=DRAIN_S)
     window.close()
     starts_us = [each.started_us for each in published]
-    result = visit.crowd.end(offset=last, starts_us=starts_us, merges=visit.subject.merges)
+    result = session.pool.end(offset=last, starts_us=starts_us, merges=session.server.merges)
     take_window(cell, result, behind, expected=level.subscribers * level.notifications)
     use = window.server.use
     cell.values |= window.values(result.delivered)
@@ -65,14 +64,14 @@ def paced_cell(visit: Session, level: Level, kind: str = PACED) -> BenchCell:
     return cell
 
 
-def visit_cells(visit: Session, plan: BenchPlan) -> Iterator[BenchCell]:
-    """Everything that is measured of one server while no other is there."""
+def session_cells(session: Session, plan: BenchPlan) -> Iterator[BenchCell]:
+    """Yield all measurements of one server that is alone on the machine."""
     connect = plan.connect_level()
     if connect is not None:
-        yield connect_cell(visit, connect)
-    # From the largest that only adds connections downwards: who leaves makes no room in the server's heap.
-    for level in plan.paced_levels(visit.subject.name):
-        yield paced_cell(visit, level)
+        yield connect_cell(session, connect)
+    # Downwards from the largest, which only adds connections: closed connections do not shrink the server's heap.
+    for level in plan.paced_levels(session.server.name):
+        yield paced_cell(session, level)
 
 
 def _sleep_until(moment_us: int) -> None:

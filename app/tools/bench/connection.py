@@ -1,8 +1,8 @@
-"""A swarm's connection: a bare non-blocking socket, its handshake, and its account of what came.
+"""A subscriber's connection in a swarm: a non-blocking socket, its handshake, and its sequence check.
 
     connect -> request written -> head read -> (Socket.IO: OPEN, then CONNECT answered) -> live
 
-The handshake is written for clarity; the swarm's own loop reads live connections.
+The handshake is written for clarity; live connections are read by the swarm's own fast loop.
 """
 
 from __future__ import annotations
@@ -22,41 +22,42 @@ from app.tools.bench.decoding import Parsed, parse_events, parse_frames
 from app.tools.bench.sequence_check import SequenceCheck
 
 UNKNOWN = -1
-"""As `last`: this connection has seen no notification yet, so that any may be its first."""
+"""Value of `last` before the first notification, which may have any offset."""
 
 _HEAD_END = b"\r\n\r\n"
 _HEAD_BYTES_MAX = 16_384
 
 _KEY = b"\0\0\0\0"
-"""A mask that changes nothing: frames need one, and nobody attacks a proxy here."""
+"""A mask that changes nothing: client frames must be masked, and no proxy is at risk here."""
 
 CONNECT_FRAME = b"\x81\x82" + _KEY + b"40"
 PONG_FRAME = b"\x81\x81" + _KEY + b"3"
 
 _NO_PORT = getattr(socket, "IP_BIND_ADDRESS_NO_PORT", 24)
-"""`linux/in.h`. Leaves the choice of the port to connect(2), which may take one that another peer has too."""
+"""`linux/in.h`. Leaves the choice of the port to connect(2), which may reuse a port with another peer."""
 
 RECEIVE_BUFFER_BYTES = 65_536
-"""SO_RCVBUF, so that it is always the swarm's core that acknowledges, and only when it reads.
+"""SO_RCVBUF. With a fixed size, the kernel acknowledges only when the swarm reads, and on the swarm's core.
 
-By itself the kernel opens a window in steps of a kilobyte, so that one unread notification leaves it as wide as before.
-Then who has 536 unacknowledged bytes acknowledges while the message is delivered, on loopback inside the server's `send`,
-which takes a quarter longer. Writes of one notification stay below that, merged ones do not: the floor did without an
-acknowledgement what the server had to do with one. With a buffer of this size the window counts every byte."""
+By default, the kernel grows the window in steps of a kilobyte, so that one unread notification does not shrink it. Then
+a receiver with 536 unacknowledged bytes acknowledges while the data is delivered: on loopback inside the server's
+`send`, which takes a quarter longer. Single notifications stay below that limit and merged writes do not, so the floor
+was spared acknowledgements that the server had to handle. With a buffer of this size, the window counts every byte."""
 
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", 12)
 """`linux/tcp.h`."""
 
 _RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER: no TIME_WAIT, of which repetitions with thousands of connections would run out of ports."""
+"""SO_LINGER with reset: avoids TIME_WAIT, which would use up the ports after some repetitions with thousands of
+connections."""
 
 
 class Refused(Exception):
-    """The server did not agree to serve this connection."""
+    """The server did not accept this connection."""
 
 
 class Connection(SequenceCheck):
-    """One subscriber."""
+    """One subscriber's connection."""
 
     __slots__ = ("fd", "has_head", "is_live", "is_sse", "parse", "rest", "sock")
 
@@ -82,25 +83,25 @@ class Connection(SequenceCheck):
         self.fd = self.sock.fileno()
 
     def request(self) -> None:
-        """Ask, once the connection stands. Raises `OSError` when it does not."""
+        """Send the request once the connection is established. Raises `OSError` if it failed."""
         code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
             raise OSError(code, os.strerror(code))
         host, port = self.sock.getpeername()[:2]
         if self.is_sse:
-            asked = (
+            request = (
                 f"GET /events HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: text/event-stream\r\n\r\n".encode()
             )
         else:
             target = "/socket.io/?EIO=4&transport=websocket"
             key = handshake_key(os.urandom(16))
-            asked = handshake_request(host=f"{host}:{port}", target=target, key=key, headers={})
-        self.sock.sendall(asked)  # a new connection's buffer takes it whole
+            request = handshake_request(host=f"{host}:{port}", target=target, key=key, headers={})
+        self.sock.sendall(request)  # A new connection's buffer is large enough for it.
 
     def advance(self, data: bytes) -> Parsed | None:
-        """One read of a connection that is not live yet; what it holds behind the handshake, if it got there.
+        """Process data of a connection that is not live yet.
 
-        Raises `Refused`.
+        Returns what followed the handshake once it is complete, else None. Raises `Refused`.
         """
         data = self.rest + data
         if not self.has_head:
@@ -122,23 +123,24 @@ class Connection(SequenceCheck):
             self.sock.sendall(CONNECT_FRAME)
         if parsed.ended:
             raise Refused("it said goodbye at once")
-        # An event stream begins with a block of its own, which says that the server is ready.
+        # An event stream begins with a block that tells that the server is ready.
         self.is_live = parsed.idle > 0 if self.is_sse else parsed.connected
         if not self.is_live:
             return None
         return parsed
 
     def acknowledge_less(self) -> None:
-        """From now on, until nothing has come for some 40 ms: then the kernel acknowledges at once again.
+        """Delay acknowledgements until the connection was idle for some 40 ms.
 
-        An acknowledgement with each read makes the read dearer by two thirds, all of it on the swarm's core. A burst of
-        single writes keeps a swarm that does so busy to 99 %, and then it measures itself: with notifications back to
-        back the floor's p99 was 13 ms, of which 7 were the swarm's.
+        Then the kernel acknowledges at once again. An acknowledgement with each read makes the read two thirds more
+        expensive, all of it on the swarm's core. In a burst of single writes, that core would be 99 % busy, and the
+        swarm would measure itself: the floor's p99 with back-to-back notifications was 13 ms, of which 7 ms were the
+        swarm's.
         """
         self.sock.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 0)
 
     def close(self) -> None:
-        """Leave without a trace in the kernel's tables."""
+        """Close with a reset, so that the kernel keeps no state."""
         with contextlib.suppress(OSError):
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self.sock.close()

@@ -1,4 +1,4 @@
-"""What the direct fan-out promises, held against what was measured in the same run."""
+"""Promises about the direct fan-out, compared with the measurements of the same run."""
 
 from __future__ import annotations
 
@@ -27,45 +27,46 @@ MEMORY_MAX_BYTES_OTHERS = 6 * 1024
 GROWTH_MAX = 1.3
 
 SWARM_BUSY_MAX = 0.97
-"""Share of its core from which on a burst may have waited for the swarm and not for the server."""
+"""Utilisation of its core from which the swarm, and not the server, may have limited a burst."""
 
 CPU_LEVELS = (1_000, 5_000)
-"""Where the promise about CPU and p99 is made: at 100 the request itself is a good part of the cost."""
+"""Levels of the promises about CPU and p99. At 100 subscribers, the request itself is a large part of the cost."""
 
 GROWTH_LEVELS = (100, 10_000)
 
 MEMORY_CONNECTIONS_MIN = 5_000
-"""With fewer the steps in which memory is taken from the system show."""
+"""With fewer connections, the steps show in which memory is requested from the system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One promise."""
+    """One promise and its measurement."""
 
     transport: str
     text: str
     measured: float
     limit: float
     at_least: bool
-    """Whether the limit is a lower one."""
+    """True if the limit is a minimum."""
     judged: bool
-    """Whether this is a verdict: there were enough repetitions, and the swarm kept up."""
+    """True if this is a verdict: there were enough repetitions, and the swarm was fast enough."""
     swarm_busy: float | None = None
-    """The larger median of its share of its core, beside the floor and beside us; only of bursts."""
+    """Median utilisation of the swarm's core with the floor or with our server, whichever is larger; only for
+    bursts."""
 
     @property
     def is_of_the_swarm(self) -> bool:
-        """Whether the figure may be the swarm's own."""
+        """True if the figure may be limited by the swarm."""
         return self.swarm_busy is not None and self.swarm_busy >= SWARM_BUSY_MAX
 
     @property
     def met(self) -> bool:
-        """Whether it holds."""
+        """True if the promise is kept."""
         return self.measured >= self.limit if self.at_least else self.measured <= self.limit
 
 
 def criteria(rows: Sequence[SummaryRow], growths: Sequence[Growth]) -> list[Criterion]:
-    """Those that this run measured."""
+    """Return the promises that this run measured."""
     busy = {_place(row): row for row in rows if row.metric == "swarm_busy"}
     found = [criterion for row in rows for criterion in _of_row(row, busy.get(_place(row)))]
     for each in growths:

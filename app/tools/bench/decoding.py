@@ -1,10 +1,10 @@
-"""What a swarm's connection reads: notifications by their offset, in bytes that arrive merged or split.
+"""Decoding of a subscriber's bytes, which arrive merged or split, into notification offsets.
 
     rest of before + what was read -> parse_events / parse_frames -> Parsed(offsets, ..., rest)
 
-Pure functions of bytes: thousands of connections read the same ones, so the swarm asks once and remembers. A
-notification is known by `"offset":N,` of its JSON, which no text inside a JSON string can imitate: its quotes would
-be escaped. Whether offsets follow each other is the swarm's business (`sequence_check.py`).
+These are pure functions of bytes: thousands of connections read the same bytes, so the swarm caches the results. A
+notification is recognised by `"offset":N,` in its JSON. No text inside a JSON string can imitate that, because its
+quotes would be escaped. Whether offsets are consecutive is checked in `sequence_check.py`.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _NOOP = ord("6")
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a piece of a connection's bytes holds."""
+    """Contents of a piece of a connection's bytes."""
 
     offsets: tuple[int, ...] = ()
-    """Of the notifications that are complete, in their order on the wire."""
+    """Offsets of the complete notifications, in their order on the wire."""
     idle: int = 0
-    """Heartbeats of SSE, pings of Engine.IO: what an idle connection gets. Also an event stream's first block."""
+    """Traffic of an idle connection: heartbeats of SSE, pings of Engine.IO, and the first block of an event stream."""
     opened: bool = False
-    """Engine.IO's OPEN."""
+    """Engine.IO's OPEN was received."""
     connected: bool = False
-    """Socket.IO's answer to CONNECT."""
+    """Socket.IO's answer to CONNECT was received."""
     ended: bool = False
-    """The server says goodbye."""
+    """The server closed the stream in an orderly way."""
     rest: bytes = b""
-    """What is not complete yet."""
+    """Bytes that are not complete yet."""
 
     @property
     def plain_run(self) -> tuple[int, int] | None:
-        """First and last offset, where there is nothing but whole notifications, each one more than the last."""
+        """First and last offset if there are only complete notifications with consecutive offsets, else `None`."""
         if not self.offsets or self.rest or self.idle or self.opened or self.connected or self.ended:
             return None
         first, last = self.offsets[0], self.offsets[-1]
@@ -57,11 +57,11 @@ class Parsed:
 
 
 def parse_events(data: bytes) -> Parsed:
-    """Events of an event stream, each ended by a blank line.
+    """Decode events of an event stream, each ended by a blank line.
 
-    The lines of the chunked coding stand between two events and are passed by; our servers put whole events into a
-    chunk. One that cut an event's offset in two would count as a loss, which is noticed. The last chunk is the server's
-    goodbye.
+    The lines of the chunked encoding between two events are skipped, because our servers put whole events into a chunk.
+    A chunk boundary inside an offset would count as a loss, which is noticed. The last chunk is the orderly end of the
+    stream.
     """
     end = data.rfind(_BLOCK_END) + len(_BLOCK_END)
     if end < len(_BLOCK_END):
@@ -71,18 +71,18 @@ def parse_events(data: bytes) -> Parsed:
     offsets = tuple(map(int, _OFFSET.findall(whole)))
     rest = data[end:]
     ended = rest == _CHUNK_END + LAST_CHUNK
-    if ended or rest == _CHUNK_END:  # Nothing is outstanding.
+    if ended or rest == _CHUNK_END:  # Nothing is incomplete.
         rest = b""
     return Parsed(offsets, whole.count(_BLOCK_END) - len(offsets), ended=ended, rest=rest)
 
 
 def parse_frames(data: bytes) -> Parsed:
-    """Unmasked WebSocket frames with Socket.IO packets inside. Raises `MalformedFrame`."""
+    """Decode unmasked WebSocket frames with Socket.IO packets. Raises `MalformedFrame`."""
     return _equal_events(data) or _any_frames(data)
 
 
 def _equal_events(data: bytes) -> Parsed | None:
-    """Whole frames of one size with an event in each, looked at column by column; `None` when it is anything else."""
+    """Decode complete frames of equal size with one event each, column by column; `None` for anything else."""
     if len(data) < 6 or data[0] != _FINAL_TEXT or data[1] != _TWO_BYTES:
         return None
     size = 4 + (data[2] << 8 | data[3])
@@ -128,7 +128,7 @@ def _any_frames(data: bytes) -> Parsed:
 
 
 def _frame_bounds(data: bytes, at: int, size: int) -> tuple[int, int] | None:
-    """Where the payload of the frame at `at` begins and ends; `None` when it is not complete."""
+    """Return where the payload of the frame at `at` begins and ends; `None` if the frame is incomplete."""
     if size - at < 2:
         return None
     length, begin = data[at + 1], at + 2

@@ -1,8 +1,8 @@
-"""The floor: what one notification to N sockets costs when nothing but `send` is done: `python -m app.tools.bench.floor`.
+"""The floor, a server that only calls `send` for each of N sockets: `python -m app.tools.bench.floor`.
 
-One thread, one epoll for accepting and HTTP, and per notification one plain loop of `send`. It speaks just enough
-HTTP, SSE and Socket.IO for the same swarm and the same publisher; there is no history, no heartbeat, no limit, and
-nothing is merged. Writes the port that it listens on as a line, and ends with its standard input.
+It has one thread, one epoll for accepting and HTTP, and for each notification a plain loop of `send`. It supports just
+enough HTTP, SSE and Socket.IO for the same swarm and publisher; it has no history, heartbeat or limits, and merges
+nothing. It prints the port that it listens on, and ends when its standard input ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PARENT_FD = 0
 
 
 class Peer:
-    """One connection: HTTP at first, perhaps a subscriber later."""
+    """One connection: HTTP at first, later possibly a subscriber."""
 
     __slots__ = ("buffer", "fd", "sock", "transport", "unsent")
 
@@ -42,12 +42,12 @@ class Peer:
         self.fd = sock.fileno()
         self.buffer = b""
         self.transport: str | None = None
-        """`None`: it speaks HTTP."""
+        """`None`: the connection uses HTTP."""
         self.unsent = b""
 
 
 class Floor:
-    """The loop."""
+    """The event loop of the floor."""
 
     def __init__(self, listener: socket.socket, *, send_buffer_bytes: int) -> None:
         self._listener = listener
@@ -56,14 +56,14 @@ class Floor:
         self._poll.register(_PARENT_FD, select.EPOLLIN)
         self._poll.register(listener, select.EPOLLIN)
         self._peers: dict[int, Peer] = {}
-        self._rooms: dict[str, dict[int, Peer]] = {TRANSPORT_SSE: {}, TRANSPORT_SOCKETIO: {}}
+        self._subscribers: dict[str, dict[int, Peer]] = {TRANSPORT_SSE: {}, TRANSPORT_SOCKETIO: {}}
         """Subscribers by transport."""
         self._waiting: dict[int, Peer] = {}
-        """Those whose socket did not take all."""
+        """Subscribers whose socket did not accept everything."""
         self._offset = 0
 
     def run(self) -> None:
-        """Until standard input ends."""
+        """Run until standard input ends."""
         while True:
             for fd, mask in self._poll.poll():
                 if fd == _PARENT_FD:
@@ -96,20 +96,20 @@ class Floor:
         except BlockingIOError:
             pass
         except OSError:
-            self._forget(peer)
+            self._drop(peer)
 
-    def _forget(self, peer: Peer) -> None:
-        for table in (self._peers, self._waiting, *self._rooms.values()):
+    def _drop(self, peer: Peer) -> None:
+        for table in (self._peers, self._waiting, *self._subscribers.values()):
             table.pop(peer.fd, None)
         peer.sock.close()
 
     def _read(self, peer: Peer, data: bytes) -> None:
-        room = self._rooms[TRANSPORT_SOCKETIO]
-        if peer.transport == TRANSPORT_SOCKETIO and peer.fd not in room:
-            # Whatever it is, it is the swarm's CONNECT.
+        subscribers = self._subscribers[TRANSPORT_SOCKETIO]
+        if peer.transport == TRANSPORT_SOCKETIO and peer.fd not in subscribers:
+            # Any data is the swarm's CONNECT.
             sid = f'40{{"sid":"{peer.fd:020}","position":"{EPOCH}.{self._offset}"}}'
             peer.sock.sendall(encode_frame(Opcode.TEXT, sid.encode(), mask=None))
-            room[peer.fd] = peer
+            subscribers[peer.fd] = peer
         if peer.transport is not None:
             return
         peer.buffer += data
@@ -126,7 +126,7 @@ class Floor:
         elif path.startswith("/socket.io/"):
             self._begin_frames(peer, head)
         else:
-            status, answer = self._do(path, json.loads(body) if body else {})
+            status, answer = self._handle(path, json.loads(body) if body else {})
             text = json.dumps(answer).encode()
             peer.sock.sendall(
                 f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n"
@@ -141,15 +141,15 @@ class Floor:
         ).encode()
         self._subscribe(peer, TRANSPORT_SSE)
         peer.sock.sendall(head + chunk(encode_prelude(retry_ms=1000, id=f"{EPOCH}.{self._offset}")))
-        self._rooms[TRANSPORT_SSE][peer.fd] = peer
+        self._subscribers[TRANSPORT_SSE][peer.fd] = peer
 
     def _begin_frames(self, peer: Peer, head: bytes) -> None:
         key = _KEY.search(head)
         accept = accept_of(key[1].decode("latin-1").strip()) if key else ""
         lines = ("101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade")
         answer = "\r\n".join((f"HTTP/1.1 {lines[0]}", *lines[1:], f"Sec-WebSocket-Accept: {accept}"))
-        told = {"sid": f"{peer.fd:020}", "upgrades": [], "pingInterval": 25000, "pingTimeout": 20000}
-        opening = encode_frame(Opcode.TEXT, f"0{json.dumps(told)}".encode(), mask=None)
+        opening_data = {"sid": f"{peer.fd:020}", "upgrades": [], "pingInterval": 25000, "pingTimeout": 20000}
+        opening = encode_frame(Opcode.TEXT, f"0{json.dumps(opening_data)}".encode(), mask=None)
         self._subscribe(peer, TRANSPORT_SOCKETIO)
         peer.sock.sendall(f"{answer}\r\n\r\n".encode() + opening)
 
@@ -157,9 +157,9 @@ class Floor:
         peer.transport = transport
         peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
 
-    # --- what the publisher asks for --------------------------------------------------------------------------
+    # --- requests of the publisher -----------------------------------------------------------------------------
 
-    def _do(self, path: str, body: dict[str, int]) -> tuple[str, dict[str, object]]:
+    def _handle(self, path: str, body: dict[str, int]) -> tuple[str, dict[str, object]]:
         if path == wire.PUBLISH_PATH:
             self._publish()
             published = {"id": f"{EPOCH}.{self._offset}", "offset": self._offset}
@@ -180,15 +180,17 @@ class Floor:
         return "200 OK", {"recipients": self._counts(), "paths": {"floor": sum(self._counts().values())}}
 
     def _counts(self) -> dict[str, int]:
-        return {transport: len(room) for transport, room in self._rooms.items()}
+        return {transport: len(subscribers) for transport, subscribers in self._subscribers.items()}
 
     def _publish(self, merged: int = 1) -> None:
-        """The bytes once, then `send` for each: what everything else is compared with."""
+        """Encode once, then call `send` for each subscriber: the reference for all other servers."""
         published = [wire.notification(EPOCH, self._offset + 1 + each) for each in range(merged)]
         self._offset += merged
-        for transport, room in self._rooms.items():
-            if room:
-                self._send(list(room.values()), b"".join(wire.frame(each, transport) for each in published))
+        for transport, subscribers in self._subscribers.items():
+            if subscribers:
+                self._send(
+                    list(subscribers.values()), b"".join(wire.frame(each, transport) for each in published)
+                )
 
     def _send(self, peers: list[Peer], data: bytes) -> None:
         size = len(data)
@@ -198,26 +200,26 @@ class Floor:
             except BlockingIOError:
                 sent = 0
             except OSError:
-                self._forget(peer)
+                self._drop(peer)
                 continue
             if sent != size:
-                self._keep(peer, data[sent:])
+                self._keep_unsent(peer, data[sent:])
 
-    def _keep(self, peer: Peer, data: bytes) -> None:
+    def _keep_unsent(self, peer: Peer, data: bytes) -> None:
         if not peer.unsent:
             self._poll.modify(peer.fd, select.EPOLLIN | select.EPOLLOUT)
         peer.unsent += data
         self._waiting[peer.fd] = peer
 
     def _flush_all(self) -> None:
-        """Inside a burst nobody asks for readiness: those who wait are tried after each notification."""
+        """Try all subscribers with unsent data; within a burst, the loop does not poll for writable sockets."""
         for peer in list(self._waiting.values()):
             try:
                 self._flush(peer)
             except BlockingIOError:
                 pass
             except OSError:
-                self._forget(peer)
+                self._drop(peer)
 
     def _flush(self, peer: Peer) -> None:
         peer.unsent = peer.unsent[peer.sock.send(peer.unsent) :] if peer.unsent else b""

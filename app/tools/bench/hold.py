@@ -1,6 +1,7 @@
-"""`./siar bench --hold`: as many connections as one process is promised to hold, for minutes, and nothing lost.
+"""`./siar bench --hold`: hold the promised number of connections of one process for minutes, and lose nothing.
 
-Both transports in one server, half each, with heartbeats and pings, and a notification every second.
+One server has both transports, half of the connections each, with heartbeats and pings, and a notification every
+second.
 """
 
 from __future__ import annotations
@@ -13,29 +14,33 @@ from app.tools.bench.machine import Cores
 from app.tools.bench.plan import DIRECT, Level
 from app.tools.bench.record import ROW_BYTES
 from app.tools.bench.session import HOLD, BenchCell, Session, publisher_of
-from app.tools.bench.subscriber_pool import Member, crowd
+from app.tools.bench.subscriber_pool import Member, subscriber_pool
 
 CONNECTIONS = 18_000
 SECONDS = 120
 PERIOD_S = 1.0
 
 SWARMS_PER_TRANSPORT = 2
-"""Processes, each on a loopback address of its own: no one of them holds as many descriptors as the server."""
+"""Swarm processes, each on its own loopback address, so that none needs as many descriptors as the server."""
 
 BOTH = "+".join(TRANSPORTS)
-"""What stands for the transport of a cell that has both."""
+"""Transport of a cell that has both."""
 
 READS_MAX = 40_000_000
-"""Of a hold, over all connections: swarms keep `ROW_BYTES` of each until its end, 1.3 GB of so many."""
+"""Limit of reads over all connections: swarms keep `ROW_BYTES` of each until the end, which is 1.3 GB for this
+limit."""
 
 CONNECT_TIMEOUT_S = 300.0
 
 SETTINGS = {"SIAR_HEARTBEAT_S": "0.6"}
-"""Shorter than the notifications' period: otherwise no event stream would be silent for long enough to get one."""
+"""Shorter than the period of notifications, because a heartbeat is only sent on an event stream that was idle."""
 
 
 def check_length(connections: int, seconds: int) -> None:
-    """Before anything starts. Raises `Malformed` where the swarms would keep more reads than a machine has room for."""
+    """Check the planned number of reads before anything starts.
+
+    Raises `Malformed` if swarms would need too much memory.
+    """
     reads = round(connections * seconds / PERIOD_S)
     if reads > READS_MAX:
         raise Malformed(
@@ -46,7 +51,7 @@ def check_length(connections: int, seconds: int) -> None:
 
 
 def hold_cell(connections: int, seconds: int, cores: Cores) -> BenchCell:
-    """Hold `connections` for `seconds`. Raises `Unfit` when they do not even connect."""
+    """Hold `connections` for `seconds`. Raises `Unfit` if they cannot be established."""
     cores.go_to_swarm_core()
     members = [
         Member(transport, f"127.0.0.{2 + index * SWARMS_PER_TRANSPORT + each}")
@@ -56,9 +61,9 @@ def hold_cell(connections: int, seconds: int, cores: Cores) -> BenchCell:
     settings = {**SETTINGS, "SIAR_CONNECTIONS_MAX": str(connections + 1)}
     with (
         server_under_test.running(DIRECT, cores, settings) as running,
-        crowd(members, running.host, running.port) as subscribers,
+        subscriber_pool(members, running.host, running.port) as subscribers,
         publisher_of(running) as publisher,
     ):
         subscribers.grow(connections, timeout_s=CONNECT_TIMEOUT_S)
-        visit = Session(running, BOTH, 0, subscribers, publisher)
-        return paced_cell(visit, Level(connections, PERIOD_S, round(seconds / PERIOD_S)), HOLD)
+        session = Session(running, BOTH, 0, subscribers, publisher)
+        return paced_cell(session, Level(connections, PERIOD_S, round(seconds / PERIOD_S)), HOLD)

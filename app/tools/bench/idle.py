@@ -1,4 +1,4 @@
-"""What an idle connection costs in memory, its heartbeats or pings included."""
+"""Memory per idle connection, including its heartbeats or pings."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from app.tools.bench.publisher import Publisher
 from app.tools.bench.session import MEMORY, SETTLE_S, WARM_UP_PAUSE_S, BenchCell, Session
 
 SETTINGS = {"SIAR_HEARTBEAT_S": "1", "SIAR_PING_INTERVAL_S": "1"}
-"""So that every connection has had its heartbeat, or answered its ping, within the measurement."""
+"""Short intervals, so that every connection has a heartbeat or answers a ping during the measurement."""
 
 FLOOR_IDLE_S = 0.5
-"""The floor sends nothing to an idle connection: there is nothing to wait for but the kernel."""
+"""Wait for the kernel only, because the floor sends nothing to an idle connection."""
 
 AT_A_TIME = 8
-"""Handshakes under way. Each needs memory for its time, and what many of them leave behind would then hold hundreds
-of idle connections: it would hide what these need."""
+"""Concurrent handshakes. Each needs memory temporarily; with many of them, the freed memory would suffice for hundreds
+of idle connections and hide what these need."""
 
 WARM_UP_SHARE = 5
-"""Before memory is measured, one for that many come, go, and come again."""
+"""One in so many connections is opened, closed and opened again before memory is measured."""
 
 
-def memory_cell(visit: Session, count: int) -> BenchCell:
-    """Growth of RSS per idle connection, over `count` more of them than there were.
+def memory_cell(session: Session, count: int) -> BenchCell:
+    """Measure the growth of RSS per idle connection, for `count` additional ones.
 
-    Some are connected at the first look, after as many came and went: the heap that those left behind is in use
-    again, and what the server loads and sets aside at its first connections is there.
+    Some connections are open at the first measurement, after as many were opened and closed. So the heap that those
+    freed is in use again, and what the server allocates for its first connections is included already.
     """
-    cell = visit.cell(MEMORY, count)
+    cell = session.cell(MEMORY, count)
     before_count = max(1, count // WARM_UP_SHARE)
-    visit.crowd.grow(before_count, at_a_time=AT_A_TIME)
-    visit.settle()
-    visit.crowd.shrink(0)
-    _wait_until_empty(visit.publisher)
-    _grow(visit, before_count, cell)
-    sampler = CpuSampler(visit.subject.pid)
+    session.pool.grow(before_count, at_a_time=AT_A_TIME)
+    session.settle()
+    session.pool.shrink(0)
+    _wait_until_empty(session.publisher)
+    _grow(session, before_count, cell)
+    sampler = CpuSampler(session.server.pid)
     before = sampler.snapshot()
-    _grow(visit, before_count + count, cell)
-    visit.check_path(cell)
+    _grow(session, before_count + count, cell)
+    session.check_path(cell)
     change = difference(before, sampler.snapshot())
     grown = change.use.rss_bytes - sum(use.rss_bytes for use in before.processes.values())
     cell.values["bytes_per_connection"] = grown / count
     return cell
 
 
-def _grow(visit: Session, count: int, cell: BenchCell) -> None:
-    """More connections, until each has had its heartbeats, or pings, and answered them."""
-    visit.crowd.grow(count, at_a_time=AT_A_TIME)
-    if visit.subject.name == FLOOR:
+def _grow(session: Session, count: int, cell: BenchCell) -> None:
+    """Open more connections, and wait until each has had its heartbeats, or answered its pings."""
+    session.pool.grow(count, at_a_time=AT_A_TIME)
+    if session.server.name == FLOOR:
         time.sleep(FLOOR_IDLE_S)
         return
-    # Twice: the first of each, and then another one, which found an answer to the first.
+    # Twice: the second ping of each connection follows its answer to the first.
     for _ in range(2):
-        visit.crowd.begin(0)
-        idle, broken = visit.crowd.wait_for_idle_traffic(timeout_s=SETTLE_S)
+        session.pool.begin(0)
+        idle, broken = session.pool.wait_for_idle_traffic(timeout_s=SETTLE_S)
         if idle < count:
             cell.problems.append(f"only {idle} heartbeats or pings came to {count} connections")
         if broken:

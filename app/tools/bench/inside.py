@@ -1,6 +1,6 @@
 """Our server with a publisher inside, for the bench: `gunicorn -c gunicorn.conf.py app.tools.bench.inside:app`.
 
-Everything is as `wsgi:app` has it, and two requests are added, which only the operator's token may make.
+It is `wsgi:app` with two additional requests, which require the operator's token.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ app = create_app()
 
 @app.post(wire.BURST_PATH)
 def burst() -> flask.Response:
-    """Publish `count` notifications as fast as they go, without HTTP between them.
+    """Publish `count` notifications as fast as possible, without HTTP between them.
 
-    It gives way to the server's loop after each, as a source inside a server must: one that does not holds
-    everything until it ends.
+    It yields to the server's event loop after each, as any source inside a server must; otherwise nothing else would
+    run until it ends.
     """
     require_operator()
     flask.request.max_content_length = 1024
@@ -41,9 +41,9 @@ def burst() -> flask.Response:
 
 @app.get(wire.STATE_PATH)
 def state() -> flask.Response:
-    """Connections by transport, and how many go which way, over all processes; how many of those there are.
+    """Return the number of connections by transport and by path, and of processes, for the whole server.
 
-    What other processes have counted may be a second old.
+    Counts of other processes may be a second old.
     """
     require_operator()
     numbers = server_counters(app.services)

@@ -1,9 +1,10 @@
-"""Memory for reads of one lot that say when their bytes had arrived: `struct msghdr` of recvmsg(2), filled once.
+"""Buffers for a batch of recvmsg(2) with kernel timestamps: `struct msghdr`, initialised once.
 
     a header -> an iovec -> room for bytes
              -> room for a control message: length, level, type, seconds, nanoseconds
 
-All of them lie side by side, so that a lot's are set and read by slices. As the structures are where a pointer has eight bytes.
+All structures are contiguous, so that a batch's fields are set and read by slices. The layout is that of 64-bit
+systems.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ _HEADER = struct.Struct("=QQQQQQQ")
 _CONTROL_LENGTH_AT = 5
 _IOVEC = struct.Struct("=QQ")
 _SECONDS_AT, _NANOSECONDS_AT = 2, 3
-"""In a control message, in steps of eight bytes."""
+"""Positions in a control message, in units of eight bytes."""
 
 _ROOMS = array("q", [ROOM_BYTES]) * LOT_MAX
 _NONE = array("q", [0]) * LOT_MAX
 
 
 class Messages:
-    """As many as a ring has places, each for a read of `bytes_max`. Raises `OSError` where pointers are shorter."""
+    """Buffers for as many reads as a ring has places, `bytes_max` each. Raises `OSError` on 32-bit systems."""
 
     def __init__(self, bytes_max: int) -> None:
         if sys.maxsize < 2**32:
@@ -48,7 +49,7 @@ class Messages:
             _HEADER.pack_into(self._memory, place * _HEADER.size, *header)
             _IOVEC.pack_into(self._memory, iovec, data + place * bytes_max, bytes_max)
         self.addresses = array("Q", range(memory, memory + iovecs_at, _HEADER.size))
-        """Of the headers."""
+        """Addresses of the headers."""
         numbers = memoryview(self._memory).cast("q")
         self._rooms = numbers[: iovecs_at // 8][_CONTROL_LENGTH_AT :: _HEADER.size // 8]
         controls = numbers[controls_at // 8 :]
@@ -56,14 +57,14 @@ class Messages:
         self._nanoseconds = controls[_NANOSECONDS_AT :: ROOM_BYTES // 8]
 
     def forget(self) -> None:
-        """Before a lot: the kernel writes a length and a stamp only where it has one."""
+        """Reset lengths and stamps before a batch: the kernel writes them only for reads that have a stamp."""
         self._rooms[:] = _ROOMS
         self._seconds[:] = _NONE
 
     def stamps(self, first: int, count: int) -> tuple[list[int], list[int]]:
-        """CLOCK_REALTIME of `count` places from `first` on: seconds, 0 where the kernel did not tell, and nanoseconds.
+        """Return CLOCK_REALTIME of `count` places from `first`: seconds (0 without a stamp), and nanoseconds.
 
-        Behind the last place comes the first one.
+        Places wrap around after the last.
         """
         end, around = first + count, max(0, first + count - LOT_MAX)
         seconds, nanoseconds = self._seconds, self._nanoseconds

@@ -1,4 +1,4 @@
-"""A Redis for one run: on a free port of loopback, without a disk, gone with the run."""
+"""A Redis for one run: on a free port of loopback, without persistence, stopped after the run."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ START_TIMEOUT_S = 15.0
 STOP_PATIENCE_S = 2.0
 _POLL_S = 0.02
 _PORT_TRIES_MAX = 5
-"""Somebody else may take a free port between the look and Redis' own bind."""
+"""Another program may take the free port before Redis binds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedisHere:
-    """A Redis that answers."""
+    """A running Redis."""
 
     port: int
     pid: int
 
     def url(self, name: str) -> str:
-        """The broker of one server: each has a history of its own."""
+        """Return the broker URL of one server; each has a history of its own."""
         return f"redis://127.0.0.1:{self.port}?prefix=siar-{name}"
 
 
 @contextlib.contextmanager
 def own_redis(cores: Cores) -> Iterator[RedisHere]:
-    """A Redis for one run. Raises `Unfit` where none is installed, or it does not start."""
+    """Run a Redis for the block. Raises `Unfit` if none is installed, or it does not start."""
     program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
     if program is None:
         raise Unfit(
@@ -70,8 +70,8 @@ def _started(program: str, folder: Path, cores: Cores) -> tuple[subprocess.Popen
             processes.stop(process, patience_s=STOP_PATIENCE_S)
             raise
         processes.stop(process, patience_s=STOP_PATIENCE_S)
-    said = log.read_text(errors="replace")[-1000:] if log.is_file() else ""
-    raise Unfit(f"{Path(program).name} did not start. The end of its log:\n{said or '(empty)'}")
+    log_end = log.read_text(errors="replace")[-1000:] if log.is_file() else ""
+    raise Unfit(f"{Path(program).name} did not start. The end of its log:\n{log_end or '(empty)'}")
 
 
 def _answers_in_time(process: subprocess.Popen[bytes], port: int) -> bool:
@@ -80,7 +80,7 @@ def _answers_in_time(process: subprocess.Popen[bytes], port: int) -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1) as sock:
             sock.sendall(b"PING\r\n")
             if sock.recv(16).startswith(b"+PONG"):
-                # Another one may have been there before: then ours has ended, or is about to.
+                # The answer may be from another Redis on that port; then ours has ended, or is about to.
                 return process.poll() is None
         time.sleep(_POLL_S)
     return False

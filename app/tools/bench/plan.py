@@ -1,4 +1,4 @@
-"""What a bench does, fixed before it begins: servers, transports, levels, how often, and how long that will take."""
+"""Plan of a bench: servers, transports, levels, repetitions, and the expected duration."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ DIRECT = "direct"
 SEND = "send"
 SERVERS = (FLOOR, STOCK, DIRECT)
 SERVERS_TO_NAME = (*SERVERS, SEND)
-"""The last one only where it is asked for: `direct` with a `send` for each connection, without io_uring."""
+"""Servers that can be selected. `send` is `direct` with one `send` per connection, without io_uring; not a default."""
 
 PARTS = ("paced", "burst", "memory", "connect", "cost")
 
 PACED_MAX = 5_000
-"""Beyond it only the cost is of interest: a period must stay longer than what the slowest server needs."""
+"""Above it, only the cost is measured: delays need a period longer than the slowest server's fan-out."""
 
 REPETITIONS_JUDGED_MIN = 5
-"""A ratio of medians over fewer repetitions is shown and not judged."""
+"""With fewer repetitions, a ratio of medians is shown, but not judged."""
 
 IDLE_REPETITIONS_JUDGED_MIN = 2
-"""Memory hardly differs between two starts of the same program, and takes long to measure."""
+"""Memory differs little between two starts of the same program, and takes long to measure."""
 
 STOCK_BURST_EVERY = 9
-"""Of a burst's rounds: its windows take ten times as long, and nothing is promised of them."""
+"""Stock takes part in every n-th round of a burst: its windows take ten times as long, and nothing is promised of
+it."""
 
 _START_S = {FLOOR: 0.4, STOCK: 1.7, DIRECT: 1.7, SEND: 1.7}
 _CONNECTS_PER_S = 6_000
 _BURST_RATE = {FLOOR: 150_000, STOCK: 35_000, DIRECT: 300_000, SEND: 300_000}
 _COMMAND_S = 0.25
-"""What a cell costs beside its own time: warm-up, edges, closing of connections."""
+"""Duration of a cell in addition to its notifications: warm-up, start and end, closing of connections."""
 _WINDOW_S = 0.1
-"""What a window of a burst costs beside its own time: its edges, and the sums of its reads."""
+"""Duration of a burst's window in addition to its notifications: start and end, and adding up its reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One paced cell."""
+    """Parameters of one paced cell."""
 
     subscribers: int
     period_s: float
@@ -47,13 +48,13 @@ class Level:
 
     @property
     def duration_s(self) -> float:
-        """From the first publish to the end of the last period."""
+        """Duration from the first publish to the end of the last period."""
         return self.period_s * self.notifications
 
 
 @dataclass(frozen=True, slots=True)
 class BenchPlan:
-    """A whole run."""
+    """Parameters of a whole run."""
 
     servers: tuple[str, ...] = SERVERS
     transports: tuple[str, ...] = TRANSPORTS
@@ -61,21 +62,21 @@ class BenchPlan:
     levels: tuple[int, ...] = (100, 1_000, 5_000, 10_000)
     repetitions: int = 5
     seconds: float = 1.8
-    """Of a paced cell at least; and never fewer than three notifications (two where only the cost counts)."""
+    """Minimum duration of a paced cell, which has at least three notifications (two if only the cost counts)."""
     burst_rounds: int = 18
     burst_notifications: int = 50
-    """Of each server in each round."""
+    """Notifications per server and round."""
     burst_warm_up: int = 10
-    """Before them, and not looked at: the first ones meet caches that others have used."""
+    """Notifications before those, not measured: the first ones run with cold caches."""
     burst_subscribers: int = 1_000
     idle_connections: int = 5_000
     idle_repetitions: int = IDLE_REPETITIONS_JUDGED_MIN
-    """Of the cells that measure memory."""
+    """Repetitions of the cells that measure memory."""
 
     def paced_levels(self, server: str) -> list[Level]:
-        """Cells with paced notifications, the largest first: connections only leave from one to the next.
+        """Return the paced cells, the largest first, so that connections are only closed between them.
 
-        Where only the cost counts, stock is left out: it would take longest, and nothing is promised of it.
+        Levels that measure only the cost leave out stock: it would take longest, and nothing is promised of it.
         """
         has_all = "cost" in self.parts and server != STOCK
         wanted = [each for each in self.levels if has_all or each <= PACED_MAX]
@@ -89,36 +90,36 @@ class BenchPlan:
         return Level(subscribers, period_s, max(at_least, round(self.seconds / period_s)))
 
     def takes_part(self, server: str, number: int) -> bool:
-        """Whether a server has a window in this round of a burst."""
+        """Return whether a server has a window in this round of a burst."""
         return server != STOCK or number % STOCK_BURST_EVERY == 0
 
     def burst_level(self) -> int | None:
-        """Subscribers of the cells that publish back to back."""
+        """Return the number of subscribers in bursts; `None` if there are none."""
         return self.burst_subscribers if "burst" in self.parts else None
 
     def connect_level(self) -> int | None:
-        """Connections of the cell that counts how many are accepted per second."""
+        """Return the number of connections for measuring the rate of accepting; `None` if it is not measured."""
         return min(max(self.levels), PACED_MAX) if "connect" in self.parts else None
 
     def idle_count(self) -> int:
-        """Repetitions of the cells that measure memory."""
+        """Return the number of repetitions of the cells that measure memory."""
         return min(self.idle_repetitions, self.repetitions) if "memory" in self.parts else 0
 
     def connections_max(self) -> int:
-        """The most that are open at a time."""
+        """Return the largest number of connections that are open at a time."""
         wanted = [level.subscribers for server in self.servers for level in self.paced_levels(server)]
         wanted += [self.burst_level() or 0, self.connect_level() or 0]
         return max(*wanted, round(1.2 * self.idle_connections) if "memory" in self.parts else 0)
 
     def expected_s(self) -> float:
-        """About how long it takes."""
+        """Return the approximate duration."""
         return len(self.transports) * sum(
-            self.repetitions * (self._visit_s(server) + self._burst_s(server))
+            self.repetitions * (self._session_s(server) + self._burst_s(server))
             + self.idle_count() * self._idle_s(server)
             for server in self.servers
         )
 
-    def _visit_s(self, server: str) -> float:
+    def _session_s(self, server: str) -> float:
         levels = self.paced_levels(server)
         if not levels and self.connect_level() is None:
             return 0.0
@@ -146,7 +147,7 @@ class BenchPlan:
 
 
 def quick(plan: BenchPlan) -> BenchPlan:
-    """About a minute: one repetition, smaller."""
+    """Return a smaller plan with one repetition, for about a minute."""
     return replace(
         plan,
         levels=tuple(each for each in plan.levels if each <= 1_000) or plan.levels[:1],
@@ -161,5 +162,5 @@ def quick(plan: BenchPlan) -> BenchPlan:
 
 
 def transport_title(transport: str) -> str:
-    """As a person writes it."""
+    """Return the transport's name for people."""
     return "SSE" if transport == TRANSPORT_SSE else "Socket.IO"

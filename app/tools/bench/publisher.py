@@ -1,4 +1,4 @@
-"""The publisher: one keep-alive connection, one POST after the other, as lean as a client in Python can be."""
+"""The publisher: one POST after another on a keep-alive connection, with as little Python as possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.core.errors import Unfit
 from app.tools.bench import wire
 
 TIMEOUT_S = 180.0
-"""A burst inside of a slow server answers when it is over."""
+"""A burst inside a slow server is answered only when it is over."""
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -22,7 +22,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """One answer to a publish."""
+    """The answer to a publish."""
 
     started_us: int
     """CLOCK_MONOTONIC, before the first byte was written."""
@@ -32,16 +32,16 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What a server says of itself."""
+    """A server's own counts."""
 
     recipients: int
     paths: dict[str, int]
-    """Connections by how they are fanned out."""
+    """Numbers of connections by fan-out path."""
     processes: int
 
 
 class Publisher:
-    """A connection to one server. Raises `Unfit` when it does not answer as it should."""
+    """A connection to one server. Its methods raise `Unfit` if the server does not answer as expected."""
 
     def __init__(self, host: str, port: int, token: str) -> None:
         try:
@@ -53,28 +53,28 @@ class Publisher:
         self._publish = self._request("POST", wire.PUBLISH_PATH, {"title": wire.TITLE, "body": wire.BODY})
 
     def publish(self) -> Publication:
-        """One notification to all."""
+        """Publish one notification to all subscribers."""
         started_us = clock.monotonic_us()
         answer = self._exchange(self._publish)
         return Publication(started_us, answer["offset"], sum(answer["recipients"].values()))
 
     def burst(self, count: int) -> tuple[list[int], int]:
-        """`count` notifications from inside the server: when each began, and the last one's offset."""
+        """Publish `count` notifications from inside the server. Returns when each began, and the last offset."""
         answer = self._exchange(self._request("POST", wire.BURST_PATH, {"count": count}))
         return answer["starts_us"], answer["offset"]
 
     def blast(self, count: int, *, merged: int) -> tuple[list[int], int]:
-        """The same from the floor, several to each write; all count from the beginning."""
+        """Publish from inside the floor, with `merged` notifications per write; all have the same start time."""
         answer = self._exchange(self._request("POST", wire.BLAST_PATH, {"count": count, "merged": merged}))
         return answer["starts_us"], answer["offset"]
 
     def state(self) -> ServerState:
-        """How many are connected to all processes, and how many go which way."""
+        """Return the numbers of connections over all processes, in total and by path."""
         answer = self._exchange(self._request("GET", wire.STATE_PATH, None))
         return ServerState(sum(answer["recipients"].values()), answer["paths"], answer.get("processes", 1))
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         with contextlib.suppress(OSError):
             self._sock.close()
 

@@ -1,8 +1,8 @@
-"""How a swarm reads from many connections: by one call of the kernel where it has io_uring (server/fanout/ring.py), else one by one.
+"""Reading from many connections: with one io_uring call per batch (server/fanout/ring.py), or else singly.
 
-A read by itself is a system call and Python's way into it, a fifth of what it costs; and a swarm that is nearly as busy as the
-server that it measures adds its own queue to every reading. So each read has two stamps: when the kernel had its last byte,
-and when it had been read.
+Each single read is a system call plus Python's overhead, a fifth of its cost. A swarm that is nearly as busy as the
+server it measures adds its own queue to every delay. So each read has two stamps: when the kernel received its last
+byte, and when it was read.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from app.tools.bench.connection import Connection
 from app.tools.bench.messages import Messages
 
 READ_BYTES = 8_192
-"""Of one read: more than a merged write of ours."""
+"""Size of one read: more than a merged write of ours."""
 
 LOT = LOT_MAX
-"""Connections by one call: they share the stamp of their reading, for the first of them some 0.15 ms late. With a quarter of
-that a burst kept the swarm's core busy for 6 % more, and more of what came had lain unread when the next came."""
+"""Connections per call. They share the stamp of reading, which is some 0.15 ms late for the first of them. With a
+quarter of this number, the swarm's core was 6 % busier during a burst, and more data was still unread when the next
+arrived."""
 
 _fd = attrgetter("fd")
 
 Read = bytes | None
-"""`None`: there was nothing. Empty: the connection has ended."""
+"""`None`: there was nothing to read. Empty: the connection has ended."""
 
 Lot = tuple[list[Read], list[int], list[int]]
-"""What each had; when it had come, and when it had been read (`clock.monotonic_us`)."""
+"""Data of each connection, its time of arrival, and its time of reading (`clock.monotonic_us`)."""
 
 
 class Receiver:
-    """Where the bytes go."""
+    """Reads a swarm's connections."""
 
     def __init__(self) -> None:
         self.begin()
@@ -47,21 +48,21 @@ class Receiver:
             return
         self._ring.point(self._messages.addresses, array("I", [1]) * LOT_MAX)
         self._begins = [place % LOT_MAX * READ_BYTES for place in range(2 * LOT_MAX)]
-        """Of each place's bytes, twice around."""
+        """Position of each place's bytes; the list has two rounds, so that slices may wrap around."""
         self._expected = 0
 
     def begin(self) -> None:
-        """A window begins."""
+        """Start a window."""
         self.unstamped = 0
-        """Reads with bytes of which the kernel did not say when they had come: then it is when they had been read."""
+        """Reads with data but without a kernel stamp; their time of reading is used instead."""
         self._to_monotonic_us = round(clock.kernel_offset_us())
 
     def clock_step_us(self) -> int:
-        """How far the clock that the kernel stamps with was set since the window began."""
+        """Return how far the clock of the kernel's stamps was set since the window began."""
         return abs(round(clock.kernel_offset_us()) - self._to_monotonic_us)
 
     def read(self, connections: Sequence[Connection]) -> Lot:
-        """Of each of the connections, `LOT` at most."""
+        """Read from each of the connections, `LOT` at most."""
         if self._ring is None:
             return self._one_by_one(connections)
         messages = self._messages
@@ -69,7 +70,7 @@ class Receiver:
         counts = self._ring.do(array("i", map(_fd, connections)), self._expected)
         read_us = clock.monotonic_us()
         first, held = self._ring.first, messages.data
-        if counts is None:  # As mostly: all have the same.
+        if counts is None:  # The usual case: all reads have the same length.
             size, count = self._expected, len(connections)
             reads: list[Read] = [held[at : at + size] for at in self._begins[first : first + count]]
         else:
@@ -111,7 +112,7 @@ class Receiver:
 
 
 def _read(connection: Connection) -> tuple[Read, int | None]:
-    """With the kernel's stamp, where it tells."""
+    """Read once. Returns the data with the kernel's stamp, if it has one."""
     try:
         data, ancillary, _, _ = connection.sock.recvmsg(READ_BYTES, kernel_stamps.ROOM_BYTES)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""What a swarm keeps of a window: one row per read, and what it makes of the rows at the window's end."""
+"""A swarm's record of a window: one row per read, and the result computed from the rows at its end."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from itertools import repeat
 
 RESOLUTION_US = 10
-"""Delays are counted in steps of this: exact enough beside milliseconds, and small to hand over."""
+"""Resolution of delays: precise compared with milliseconds, and compact to transfer."""
 
 ROW_BYTES = 4 * array("q").itemsize
-"""What is kept of a read until the window ends."""
+"""Memory per read until the window ends."""
 
 UNKNOWN_ARRIVAL = 0
-"""In place of a time of arrival: what was read may have come in several writes, of which the kernel tells the last one's."""
+"""Placeholder for the arrival of data that may have come in several writes: the kernel stamps only the last one."""
 
 STAMPS_MISSING_MAX = 0.01
-"""Share of reads without the kernel's stamp; the load runner's rule."""
+"""Maximum share of reads without a kernel stamp; the same limit as for load tests."""
 
 CLOCK_STEP_MAX_US = 100
-"""By which the system's clock, which the kernel stamps with, may be set within a window."""
+"""Maximum step of the system clock, which the kernel stamps with, within a window."""
 
 COUNTS = (
     "connections",
@@ -34,21 +34,21 @@ COUNTS = (
     "reads",
     "unstamped",
 )
-"""Of a window, what swarms add up."""
+"""Counts of a window, which are added up over swarms."""
 
 
 class Record:
-    """Rows of (arrival, reading, first offset, how many offsets): arrays of integers, nothing else per read."""
+    """Rows of (arrival, reading, first offset, number of offsets), stored as arrays of integers only."""
 
     def __init__(self) -> None:
         self.arrivals_us = array("q")
-        """When the kernel had the last byte; `clock.monotonic_us`, as all stamps here."""
+        """Time at which the kernel received the last byte; `clock.monotonic_us`, like all stamps here."""
         self.reads_us = array("q")
         self.firsts = array("q")
         self.counts = array("q")
 
     def add_each(self, arrival_us: int, read_us: int, offsets: Iterable[int]) -> None:
-        """Offsets of one read, whatever they are: a row for each run of them."""
+        """Add the offsets of one read: a row for each consecutive run."""
         following = None
         for offset in offsets:
             if offset == following:
@@ -61,18 +61,18 @@ class Record:
             following = offset + 1
 
     def read_delays(self, first_offset: int, starts_us: Sequence[int]) -> Counter[int]:
-        """Deliveries by delay until they had been read, in steps of `RESOLUTION_US`.
+        """Count deliveries by delay until they were read, in steps of `RESOLUTION_US`.
 
-        Those outside of the window are left out. `starts_us`: when each publish began, from `first_offset` on.
+        Those outside the window are left out. `starts_us`: when each publish began, from `first_offset` on.
         """
         return _delays(self.reads_us, self.firsts, self.counts, first_offset, starts_us)
 
     def delays(self, first_offset: int, starts_us: Sequence[int], *, merges: bool) -> Counter[int]:
-        """Likewise, until the kernel had them, of those of which that is known.
+        """Count deliveries by delay until the kernel received them, as far as that is known.
 
-        A read's stamp is that of its last byte. Of a server that `merges` what came in one read came in one write, unless it
-        may have lain there for long (`UNKNOWN_ARRIVAL`). Where each notification has a write of its own the stamp is the last
-        one's: the others, which waited unread, are left out.
+        A read's stamp is that of its last byte. If the server `merges`, data of one read came in one write, except if
+        it may have been unread for long (`UNKNOWN_ARRIVAL`). If each notification has a write of its own, the stamp is
+        the last one's; the others of that read are left out.
         """
         if merges:
             return _delays(self.arrivals_us, self.firsts, self.counts, first_offset, starts_us)
@@ -99,7 +99,7 @@ def _delays(
 
 @dataclass(slots=True)
 class WindowResult:
-    """What a window came to, over all connections; those of several swarms add up."""
+    """Result of a window over all connections; results of several swarms are added up."""
 
     connections: int = 0
     lost: int = 0
@@ -107,37 +107,37 @@ class WindowResult:
     out_of_order: int = 0
     disconnects: int = 0
     torn: int = 0
-    """Those of them that ended without the server's goodbye."""
+    """Disconnections without an orderly end by the server."""
     idle: int = 0
     """Heartbeats, and pings that were answered."""
     reads: int = 0
     unstamped: int = 0
-    """Reads whose arrival the kernel did not tell: theirs is when they were read."""
+    """Reads without a kernel stamp, whose time of reading is used instead."""
     clock_step_us: int = 0
-    """How far a swarm's clock that the kernel stamps with was set meanwhile."""
+    """Step of the clock of the kernel's stamps in the window."""
     last_read_us: int = 0
-    """CLOCK_MONOTONIC; 0: nothing came."""
+    """CLOCK_MONOTONIC; 0: nothing arrived."""
     busy: float = 0.0
-    """Share of one core that the busiest swarm used."""
+    """Utilisation of one core by the busiest swarm."""
     failures: list[str] = field(default_factory=list)
-    """Why connections were given up that sent what cannot be read, in words; up to three of each swarm."""
+    """Reasons why connections with invalid data were closed; up to three per swarm."""
     delays: Counter[int] = field(default_factory=Counter)
-    """Until the subscriber's kernel had it, of those of which that is known (`Record.delays`)."""
+    """Delays until the subscriber's kernel received the notification, as far as that is known (`Record.delays`)."""
     read_delays: Counter[int] = field(default_factory=Counter)
-    """Until the subscriber had read it: a swarm comes to each of thousands in its turn."""
+    """Delays until the subscriber read the notification, including the time for the subscribers before it."""
 
     @property
     def delivered(self) -> int:
-        """How many of the window's notifications came, over all connections."""
+        """Number of the window's notifications that arrived, over all connections."""
         return self.read_delays.total()
 
     @property
     def shared(self) -> int:
-        """Deliveries that were, or may have been, read together with a later one, whose arrival is all that the kernel told."""
+        """Deliveries that were, or may have been, read together with a later one, so that their arrival is unknown."""
         return self.delivered - self.delays.total()
 
     def add(self, answer: Mapping[str, object]) -> None:
-        """One swarm's answer, as its process wrote it."""
+        """Add the answer of one swarm process."""
         for name in COUNTS:
             setattr(self, name, getattr(self, name) + answer[name])
         self.clock_step_us = max(self.clock_step_us, int(str(answer["clock_step_us"])))
@@ -152,7 +152,7 @@ class WindowResult:
             found.update({int(step): int(count) for step, count in delays.items()})
 
     def problems(self) -> list[str]:
-        """Why this window is not valid: nothing may be lost, doubled, out of order or cut off."""
+        """Return why this window is invalid: losses, duplicates, disorder, broken connections, missing stamps."""
         counted = {
             "lost": self.lost,
             "duplicate": self.duplicates,
@@ -163,16 +163,16 @@ class WindowResult:
         found = [f"{count} {name}" for name, count in counted.items() if count]
         if (
             STAMPS_MISSING_MAX * self.reads < self.unstamped < self.reads
-        ):  # All: then this kernel tells nobody.
+        ):  # If all are missing, this kernel has no stamps at all.
             found.append(f"the kernel did not say when {self.unstamped} of {self.reads} reads had come")
         if self.clock_step_us > CLOCK_STEP_MAX_US:
             found.append(f"the clock was set by {self.clock_step_us / 1000:.3g} ms")
-        # Words of its own, or a frame that is none would look like a server that hung up.
+        # Listed separately: otherwise, an invalid frame would look like a disconnection by the server.
         return [*found, *(f"what cannot be read came: {each}" for each in dict.fromkeys(self.failures))]
 
 
 def quantile_ms(delays: Counter[int], share: float) -> float | None:
-    """The smallest delay that `share` of the deliveries do not exceed; `None` without any."""
+    """Return the smallest delay that `share` of the deliveries do not exceed; `None` if there are none."""
     rank, seen = share * delays.total(), 0
     for step in sorted(delays):
         seen += delays[step]

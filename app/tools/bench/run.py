@@ -1,6 +1,6 @@
-"""A whole bench: repetitions interleaved over servers and transports, every server fresh for its visit.
+"""A whole bench: repetitions interleaved over servers and transports, with a fresh server for each session.
 
-each server by itself: connecting, paced, and memory | all servers at once, and by turns: notifications back to back
+each server alone: connecting, paced, and memory | all servers at once, alternating: back-to-back notifications
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from app.tools.bench import burst, cells, idle, server_under_test
 from app.tools.bench.machine import Cores
 from app.tools.bench.plan import BenchPlan, transport_title
 from app.tools.bench.session import SWARM, BenchCell, Session, publisher_of
-from app.tools.bench.subscriber_pool import Member, crowd
+from app.tools.bench.subscriber_pool import Member, subscriber_pool
 
 SWARM_SHARE_MIN = 1.5
-"""The swarm must have read that many times what it is said to have measured."""
+"""Minimum ratio of the rate that the swarm was shown to read and the rate that it measured."""
 
 FAILED = "visit"
-"""Kind of the cell that stands for a visit which broke off."""
+"""Kind of the cell that represents a failed session."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(slots=True)
 class BenchRun:
-    """What was measured."""
+    """The measurements of a run."""
 
     plan: BenchPlan
     cells: list[BenchCell] = field(default_factory=list)
@@ -36,21 +36,21 @@ class BenchRun:
 
     @property
     def is_valid(self) -> bool:
-        """Whether every cell counts."""
+        """True if every cell is valid."""
         return all(cell.is_valid for cell in self.cells)
 
 
 def run(plan: BenchPlan, cores: Cores, say: Say) -> BenchRun:
-    """Do it. A visit that breaks off leaves a cell that says why, and the run goes on."""
+    """Execute the plan. A session that fails leaves a cell with the reason, and the run continues."""
     done = BenchRun(plan)
     begun_us = clock.monotonic_us()
     cores.go_to_swarm_core()
     for repetition in range(plan.repetitions):
         for transport in plan.transports:
-            # Another one begins each time: whoever comes after a slow server is not always the same.
+            # Rotated each time, so that it is not always the same server that follows a slow one.
             turn = repetition % len(plan.servers)
             for server in plan.servers[turn:] + plan.servers[:turn]:
-                _visit(done, server, transport, repetition, cores, say)
+                _run_session(done, server, transport, repetition, cores, say)
                 if repetition < plan.idle_count():
                     _idle(done, server, transport, repetition, cores, say)
             if plan.burst_level() is not None:
@@ -60,12 +60,14 @@ def run(plan: BenchPlan, cores: Cores, say: Say) -> BenchRun:
     return done
 
 
-def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
+def _run_session(
+    done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say
+) -> None:
     if not ({"paced", "connect", "cost"} & set(done.plan.parts)):
         return
     try:
-        with _visiting(server, transport, repetition, cores, {}) as visit:
-            for cell in cells.visit_cells(visit, done.plan):
+        with _session(server, transport, repetition, cores, {}) as session:
+            for cell in cells.session_cells(session, done.plan):
                 note_cell(done, cell, say)
     except SiarError as error:
         note_cell(done, failed_cell(server, transport, repetition, error), say)
@@ -73,8 +75,8 @@ def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: 
 
 def _idle(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
     try:
-        with _visiting(server, transport, repetition, cores, idle.SETTINGS) as visit:
-            note_cell(done, idle.memory_cell(visit, done.plan.idle_connections), say)
+        with _session(server, transport, repetition, cores, idle.SETTINGS) as session:
+            note_cell(done, idle.memory_cell(session, done.plan.idle_connections), say)
     except SiarError as error:
         note_cell(done, failed_cell(server, transport, repetition, error), say)
 
@@ -83,35 +85,35 @@ def _bursts(done: BenchRun, transport: str, repetition: int, cores: Cores, say: 
     servers = done.plan.servers
     try:
         with ExitStack() as stack:
-            visits = [
-                stack.enter_context(_visiting(server, transport, repetition, cores, {})) for server in servers
+            sessions = [
+                stack.enter_context(_session(server, transport, repetition, cores, {})) for server in servers
             ]
-            for cell in burst.burst_cells(visits, done.plan):
+            for cell in burst.burst_cells(sessions, done.plan):
                 note_cell(done, cell, say)
-    except SiarError as error:  # By turns, none can be measured without the others.
+    except SiarError as error:  # The servers alternate, so none can be measured without the others.
         for server in servers:
             note_cell(done, failed_cell(server, transport, repetition, error), say)
 
 
 @contextmanager
-def _visiting(
+def _session(
     server: str, transport: str, repetition: int, cores: Cores, settings: Mapping[str, str]
 ) -> Iterator[Session]:
     with (
         server_under_test.running(server, cores, settings) as running,
-        crowd([Member(transport)], running.host, running.port) as subscribers,
+        subscriber_pool([Member(transport)], running.host, running.port) as subscribers,
         publisher_of(running) as publisher,
     ):
         yield Session(running, transport, repetition, subscribers, publisher)
 
 
 def failed_cell(server: str, transport: str, repetition: int, error: SiarError) -> BenchCell:
-    """Stands for a visit that broke off."""
+    """Return a cell that represents a failed session."""
     return BenchCell(FAILED, server, transport, 0, repetition, problems=[str(error)])
 
 
 def note_cell(done: BenchRun, cell: BenchCell, say: Say) -> None:
-    """Keep it, and say in a line what it came to."""
+    """Keep the cell, and report its main figures in a line."""
     done.cells.append(cell)
     values = [
         f"{name} {value:,.{digits}f}"
@@ -131,12 +133,12 @@ def note_cell(done: BenchRun, cell: BenchCell, say: Say) -> None:
 
 
 def check_swarm(found: list[BenchCell]) -> None:
-    """Mark bursts whose rate the swarm has not been shown to read: the figure may be the swarm's."""
+    """Mark bursts faster than what the swarm was shown to read, because the figure may be the swarm's limit."""
     for transport in {cell.transport for cell in found}:
         bursts = [each for each in found if each.transport == transport and "deliveries_per_s" in each.values]
         shown = [each.values["deliveries_per_s"] or 0.0 for each in bursts if each.kind == SWARM]
         if not shown:
-            continue  # Without the floor there is nobody to show it; the swarm's share of its core stands beside.
+            continue  # Only the floor can show it; the swarm's utilisation is reported in any case.
         for cell in bursts:
             claimed = cell.values["deliveries_per_s"] or 0.0
             if cell.kind != SWARM and max(shown) < SWARM_SHARE_MIN * claimed:

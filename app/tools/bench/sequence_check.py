@@ -1,7 +1,7 @@
-"""One connection's account: what it got of what was published, exactly once and in order.
+"""Check that a connection gets everything that was published, exactly once and in order.
 
-1. The common case, the next offset or a run of them, is one comparison in the swarm's loop (`last`).
-2. Everything else comes here: a hole is remembered until it is filled, late or never.
+1. The common case, the next offset or a consecutive run, is one comparison in the swarm's loop (`last`).
+2. Everything else is handled here: missing offsets are remembered until they arrive late, or never.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Iterable
 
 
 class SequenceCheck:
-    """What went wrong on one connection."""
+    """Sequence check of one connection, with counts of its errors."""
 
     __slots__ = ("duplicates", "last", "missing", "out_of_order")
 
     def __init__(self, last: int) -> None:
         self.last = last
-        """The highest offset that was seen."""
+        """The highest offset seen."""
         self.missing: set[int] = set()
-        """Offsets below `last` that did not come."""
+        """Offsets below `last` that have not arrived."""
         self.duplicates = 0
         self.out_of_order = 0
 
-    def take(self, offsets: Iterable[int]) -> int:
-        """Count offsets as they come; answers how many of them were new."""
+    def check(self, offsets: Iterable[int]) -> int:
+        """Check offsets in the order of arrival. Returns how many of them were new."""
         new = 0
         for offset in offsets:
             if offset > self.last:
@@ -39,10 +39,10 @@ class SequenceCheck:
         return new
 
     def lost(self, expected_last: int) -> int:
-        """How many up to `expected_last` have not come."""
+        """Return how many offsets up to `expected_last` have not arrived."""
         return len(self.missing) + max(0, expected_last - self.last)
 
     def restart(self) -> None:
-        """A new window begins behind what was seen."""
+        """Begin a new window after what has been seen."""
         self.missing.clear()
         self.duplicates = self.out_of_order = 0

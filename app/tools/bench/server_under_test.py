@@ -1,4 +1,4 @@
-"""A server under test: the floor, or ours with one of its ways to fan out. On its own core where there are two."""
+"""A server under test: the floor, or ours with one of its fan-out paths; on a core of its own if there are two."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WSGI_APP = "app.tools.bench.inside:app"
 
 @dataclass(frozen=True, slots=True)
 class ServerUnderTest:
-    """A server that answers."""
+    """A running server."""
 
     name: str
     host: str
@@ -33,42 +33,42 @@ class ServerUnderTest:
     token: str
     pid: int
     path: str
-    """How its connections are to be fanned out."""
+    """The expected fan-out path of its connections."""
     processes: int = 1
-    """That accept, behind the one port."""
+    """Number of accepting processes behind the port."""
     redis_pid: int | None = None
-    """Of the Redis that it works over."""
+    """Process of the Redis that it uses."""
 
     @property
     def merges(self) -> bool:
-        """Whether one write of it may have several notifications."""
+        """True if one write may contain several notifications."""
         return self.path == DIRECT
 
 
 @contextlib.contextmanager
 def running(name: str, cores: Cores, settings: Mapping[str, str]) -> Iterator[ServerUnderTest]:
-    """A fresh server, ended with the block. `settings`: further `SIAR_*` of ours; the floor has none.
+    """Run a fresh server for the block. `settings`: additional `SIAR_*` settings of ours; the floor has none.
 
-    Raises `Unfit` when it does not start.
+    Raises `Unfit` if it does not start.
     """
     if name == SEND:
         chosen = _ours(name, DIRECT, cores, {"SIAR_IO_URING": "0", **settings})
     else:
         chosen = _floor(cores) if name == FLOOR else _ours(name, name, cores, settings)
-    with chosen as subject:
-        yield subject
+    with chosen as server:
+        yield server
 
 
 @contextlib.contextmanager
 def several(name: str, count: int, cores: Cores, redis: RedisHere | None) -> Iterator[ServerUnderTest]:
-    """`count` processes of ours behind one port, over a history of their own in `redis`; without, one in memory.
+    """Run `count` processes of ours behind one port, with a history of their own in `redis`; without it, one in memory.
 
-    Raises `Unfit` when they do not start.
+    Raises `Unfit` if they do not start.
     """
     assert count == 1 or redis is not None
     settings = {"SIAR_WORKERS": str(count), "SIAR_BROKER": "memory://" if redis is None else redis.url(name)}
-    with _ours(name, DIRECT, cores, settings) as subject:
-        yield replace(subject, processes=count, redis_pid=None if redis is None else redis.pid)
+    with _ours(name, DIRECT, cores, settings) as server:
+        yield replace(server, processes=count, redis_pid=None if redis is None else redis.pid)
 
 
 @contextlib.contextmanager

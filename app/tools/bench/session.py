@@ -1,4 +1,4 @@
-"""One server, its subscribers and its publisher, and the cells that are measured with them."""
+"""A session with one server, its subscribers and its publisher, and the cells measured in it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CONNECT, PACED, BURST_HTTP, BURST_INSIDE = "connect", "paced", "burst_http", "bu
 SWARM, MEMORY, HOLD = "swarm", "memory", "hold"
 
 SETTLE_S = 15.0
-"""How long a server may take to notice who came and who left."""
+"""Timeout for a server to notice new and closed connections."""
 
 REST_S = 60.0
-"""How long it may work on after that: python-socketio takes about a millisecond for each that left."""
+"""Timeout for its work on them afterwards: python-socketio takes about a millisecond per closed connection."""
 
-REST_LOOK_S = 0.1
+REST_SAMPLE_S = 0.1
 REST_SHARE_MAX = 0.1
-"""At rest: less than this share of a core between two looks. Pings of 10,000 clients take a fiftieth."""
+"""Maximum CPU utilisation of a core between two samples for a server at rest. Pings of 10,000 clients take 0.02."""
 
 WARM_UP_PAUSE_S = 0.05
 WARM_UPS_MIN = 2
@@ -33,7 +33,7 @@ WARM_UPS_MIN = 2
 
 @dataclass(slots=True)
 class BenchCell:
-    """One measurement, raw."""
+    """One raw measurement."""
 
     kind: str
     server: str
@@ -42,13 +42,13 @@ class BenchCell:
     repetition: int
     values: dict[str, float | None] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    """Why it does not count; empty: it does."""
+    """Reasons why it is invalid; empty if it is valid."""
     windows: list[dict[str, float | None]] = field(default_factory=list)
-    """Of a burst: the figures of each, of which `values` has the medians and sums."""
+    """Figures of each window of a burst; `values` has their medians and sums."""
 
     @property
     def is_valid(self) -> bool:
-        """Whether its values may be used."""
+        """True if its values may be used."""
         return not self.problems
 
 
@@ -56,62 +56,62 @@ class BenchCell:
 class Session:
     """One server, its subscribers and its publisher."""
 
-    subject: ServerUnderTest
+    server: ServerUnderTest
     transport: str
     repetition: int
-    crowd: SubscriberPool
+    pool: SubscriberPool
     publisher: Publisher
 
     def cell(self, kind: str, subscribers: int) -> BenchCell:
-        """An empty cell of this visit."""
-        return BenchCell(kind, self.subject.name, self.transport, subscribers, self.repetition)
+        """Return an empty cell of this session."""
+        return BenchCell(kind, self.server.name, self.transport, subscribers, self.repetition)
 
     def settle(self) -> int:
-        """Publish until the server knows of exactly those who are there, and all have got it.
+        """Publish until the server counts exactly the current subscribers and all have received it.
 
-        A server that only notices by writing that somebody left is told this way. Answers the last offset.
+        Returns the last offset. Publishing lets a server notice closed connections that it only detects when writing.
         """
         deadline_us = clock.monotonic_us() + round(SETTLE_S * 1e6)
         settled = 0
         while clock.monotonic_us() < deadline_us:
             published = self.publisher.publish()
-            everyone = self.crowd.wait_for(published.offset, timeout_s=SETTLE_S)
-            settled = settled + 1 if everyone and self._recipients(published) == self.crowd.count else 0
+            is_complete = self.pool.wait_for(published.offset, timeout_s=SETTLE_S)
+            settled = settled + 1 if is_complete and self._recipients(published) == self.pool.count else 0
             if settled == WARM_UPS_MIN:
-                self._rest()
+                self._wait_until_at_rest()
                 return published.offset
             time.sleep(WARM_UP_PAUSE_S)
-        raise Unfit(f"After {SETTLE_S:g} s not exactly {self.crowd.count} subscribers get a notification.")
+        raise Unfit(f"After {SETTLE_S:g} s not exactly {self.pool.count} subscribers get a notification.")
 
     def _recipients(self, published: Publication) -> int:
-        """Of the whole server: one of several processes answers a publish with its own."""
-        return published.recipients if self.subject.processes == 1 else self.publisher.state().recipients
+        """Return the recipients over the whole server; one of several processes reports only its own."""
+        return published.recipients if self.server.processes == 1 else self.publisher.state().recipients
 
-    def _rest(self) -> None:
-        """Wait until the server has done with who came and who left, or that would count as a delivery's cost."""
-        sampler = CpuSampler(self.subject.pid)
+    def _wait_until_at_rest(self) -> None:
+        """Wait until the server has handled new and closed connections, which is no cost of deliveries."""
+        sampler = CpuSampler(self.server.pid)
         before = sampler.snapshot()
         deadline_us = clock.monotonic_us() + round(REST_S * 1e6)
         while clock.monotonic_us() < deadline_us:
-            time.sleep(REST_LOOK_S)
+            time.sleep(REST_SAMPLE_S)
             after = sampler.snapshot()
-            if difference(before, after).use.total_s <= REST_SHARE_MAX * REST_LOOK_S:
+            if difference(before, after).use.total_s <= REST_SHARE_MAX * REST_SAMPLE_S:
                 return
             before = after
         raise Unfit(f"The server under test still works after {REST_S:g} s without a notification.")
 
     def check_path(self, cell: BenchCell) -> None:
-        """A figure must be of what its name says: every connection on the path that is measured."""
+        """Mark the cell invalid unless every connection uses the fan-out path that is to be measured."""
         paths = self.publisher.state().paths
-        strays = sum(count for path, count in paths.items() if path != self.subject.path)
-        if strays:
-            cell.problems.append(f"{strays} connections are not on the {self.subject.path} path: {paths}")
+        other_count = sum(count for path, count in paths.items() if path != self.server.path)
+        if other_count:
+            cell.problems.append(f"{other_count} connections are not on the {self.server.path} path: {paths}")
 
 
 @contextlib.contextmanager
-def publisher_of(subject: ServerUnderTest) -> Iterator[Publisher]:
-    """A publisher, hung up with the block."""
-    publisher = Publisher(subject.host, subject.port, subject.token)
+def publisher_of(server: ServerUnderTest) -> Iterator[Publisher]:
+    """Connect a publisher for the block."""
+    publisher = Publisher(server.host, server.port, server.token)
     try:
         yield publisher
     finally:

@@ -1,8 +1,8 @@
-"""`./siar bench --processes 1,4`: what more server processes on this machine give, and what Redis between them takes.
+"""`./siar bench --processes 1,4`: gain of more server processes on this machine, and cost of Redis between them.
 
-One process with its history in memory, and so many over one Redis, in turn. All else is as in the bench: the same
-subscribers, the same publisher on one connection, the same bytes. Nothing is pinned to a core: several processes are
-for several cores.
+One process with its history in memory alternates with several over one Redis. All else is as in the bench: the same
+subscribers, the same publisher on one connection, the same bytes. Nothing is pinned to a core, because several
+processes are meant for several cores.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from app.tools.bench.publisher import Publisher
 from app.tools.bench.run import BenchRun, Say, failed_cell, note_cell
 from app.tools.bench.server_under_test import ServerUnderTest
 from app.tools.bench.session import BURST_HTTP, Session, publisher_of
-from app.tools.bench.subscriber_pool import Member, crowd
+from app.tools.bench.subscriber_pool import Member, subscriber_pool
 
 PROCESSES = (1, 4)
 PROCESSES_MAX = 64
 SUBSCRIBERS = 1_000
 REPETITIONS = 8
-"""From seven on the exact interval at 95 % leaves out the two outermost values; one repetition may fail."""
+"""From seven on, the exact 95 % interval excludes the two outermost values; one repetition may fail."""
 
 PERIOD_S = 0.3
 BOOT_S = 30.0
@@ -38,11 +38,11 @@ _LOOK_S = 0.1
 
 ANYWHERE = Cores(None, None)
 
-_VISIT_S = 9.0
-"""About: to start, connect, measure and end."""
+_SESSION_S = 9.0
+"""Approximate duration of a session: start, connect, measure and end."""
 
 OTHERS = 1
-"""The swarm, beside the server's processes; publisher and Redis wait for the server most of the time."""
+"""Other busy processes: the swarm. Publisher and Redis wait for the server most of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +54,20 @@ class ServerArm:
 
     @property
     def name(self) -> str:
-        """As cells call it."""
+        """Its name in cells."""
         return f"{'memory' if self.is_in_memory else 'redis'}-{self.processes}"
 
 
 @dataclass(frozen=True, slots=True)
 class SeveralPlan:
-    """A whole run, fixed before it begins."""
+    """Parameters of a whole run."""
 
     processes: tuple[int, ...] = PROCESSES
     transports: tuple[str, ...] = TRANSPORTS
     subscribers: int = SUBSCRIBERS
     repetitions: int = REPETITIONS
     notifications: int = 150
-    """Back to back."""
+    """Number of back-to-back notifications."""
     seconds: float = 1.8
     arms: tuple[ServerArm, ...] = field(init=False)
 
@@ -76,15 +76,15 @@ class SeveralPlan:
         object.__setattr__(self, "arms", arms)
 
     def expected_s(self) -> float:
-        """About how long it takes."""
-        return _VISIT_S * self.repetitions * len(self.transports) * len(self.arms)
+        """Return the approximate duration."""
+        return _SESSION_S * self.repetitions * len(self.transports) * len(self.arms)
 
     def level(self) -> Level:
-        """The paced cell."""
+        """Return the parameters of the paced cell."""
         return Level(self.subscribers, PERIOD_S, max(3, round(self.seconds / PERIOD_S)))
 
     def as_bench(self) -> BenchPlan:
-        """For what shows and sums up any bench."""
+        """Return the equivalent bench plan, for the code that summarises and shows any bench."""
         return BenchPlan(
             servers=tuple(arm.name for arm in self.arms),
             transports=self.transports,
@@ -100,12 +100,15 @@ class SeveralPlan:
 
 
 def is_oversubscribed(processes: int) -> bool:
-    """Whether so many, and what works beside them, have less than a core each."""
+    """Return whether there is less than a core for each of the server processes and the swarm."""
     return processes + OTHERS > usable_cores()
 
 
 def run_several(plan: SeveralPlan, say: Say) -> BenchRun:
-    """Do it. A visit that breaks off leaves a cell that says why. Raises `Unfit` without a Redis to start."""
+    """Execute the plan.
+
+    A session that fails leaves a cell with the reason. Raises `Unfit` if no Redis can be started.
+    """
     done = BenchRun(plan.as_bench())
     begun_us = clock.monotonic_us()
     with own_redis(ANYWHERE) as redis:
@@ -113,12 +116,12 @@ def run_several(plan: SeveralPlan, say: Say) -> BenchRun:
             for transport in plan.transports:
                 turn = repetition % len(plan.arms)
                 for arm in plan.arms[turn:] + plan.arms[:turn]:
-                    _visit(done, plan, arm, transport, repetition, redis, say)
+                    _run_session(done, plan, arm, transport, repetition, redis, say)
     done.duration_s = (clock.monotonic_us() - begun_us) / 1e6
     return done
 
 
-def _visit(
+def _run_session(
     done: BenchRun,
     plan: SeveralPlan,
     arm: ServerArm,
@@ -131,19 +134,19 @@ def _visit(
     try:
         with (
             server_under_test.several(arm.name, arm.processes, ANYWHERE, over) as running,
-            crowd([Member(transport)], running.host, running.port) as subscribers,
+            subscriber_pool([Member(transport)], running.host, running.port) as subscribers,
             publisher_of(running) as publisher,
         ):
             _wait_for_all(running, publisher)
-            visit = Session(running, transport, repetition, subscribers, publisher)
-            note_cell(done, paced_cell(visit, plan.level()), say)
-            note_cell(done, burst_cell(visit, BURST_HTTP, plan.notifications, plan.subscribers), say)
+            session = Session(running, transport, repetition, subscribers, publisher)
+            note_cell(done, paced_cell(session, plan.level()), say)
+            note_cell(done, burst_cell(session, BURST_HTTP, plan.notifications, plan.subscribers), say)
     except SiarError as error:
         note_cell(done, failed_cell(arm.name, transport, repetition, error), say)
 
 
 def _wait_for_all(running: ServerUnderTest, publisher: Publisher) -> None:
-    """Until every process answers: whoever comes late would get no subscribers."""
+    """Wait until every process answers, because a late one would get no subscribers."""
     deadline_us = clock.monotonic_us() + round(BOOT_S * 1e6)
     while clock.monotonic_us() < deadline_us:
         if publisher.state().processes == running.processes:

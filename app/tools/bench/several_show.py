@@ -1,4 +1,4 @@
-"""The bench of several processes on a terminal: medians, ratios with their intervals, and who shared which cores."""
+"""Terminal output of the bench of several processes: medians, ratios with intervals, and sharing of cores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTE = (
 
 
 def print_several(done: BenchRun, plan: SeveralPlan, found: Sequence[Ratio], console: Console) -> None:
-    """Everything, once the run is over."""
+    """Print the whole result."""
     names = [_title(arm.name, arm.processes) for arm in plan.arms]
     pairs = list(dict.fromkeys((each.of, each.to) for each in found))
     headings = ("what", "subscribers", "figure", *names, *(f"{of}/{to}" for of, to in pairs))
@@ -50,7 +50,7 @@ def print_several(done: BenchRun, plan: SeveralPlan, found: Sequence[Ratio], con
 
 
 def places_sentence(plan: SeveralPlan) -> str:
-    """Whether there is a core for everyone who works, in words."""
+    """Return the sentence that says whether every busy process has a core of its own."""
     cores = usable_cores()
     over = [arm.name for arm in plan.arms if is_oversubscribed(arm.processes)]
     if not over:

@@ -1,4 +1,4 @@
-"""What a bench of several processes comes to: each figure of every server, and ratios with their intervals."""
+"""Summary of a bench of several processes: figures of every server, and ratios with intervals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METRICS = (
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One server over another, in one figure."""
+    """Ratio of one figure between two servers."""
 
     transport: str
     kind: str
@@ -29,16 +29,16 @@ class Ratio:
     of: str
     to: str
     repetitions: int
-    """In which both count."""
+    """Number of repetitions in which both cells are valid."""
     ratio: float | None
-    """Hodges and Lehmann's middle of the logarithms, back as a ratio."""
+    """Hodges and Lehmann's estimate over the logarithms, converted back to a ratio."""
     low: float | None
     high: float | None
-    """Ends of the exact 95 % interval that belongs to it (signed ranks); `None` below six repetitions."""
+    """Ends of its exact 95 % interval (signed ranks); `None` below six repetitions."""
 
 
 def ratios(cells: Sequence[BenchCell], plan: SeveralPlan) -> list[Ratio]:
-    """The way over Redis against the memory, and each number of processes against the first, within repetitions."""
+    """Return Redis over memory, and each number of processes over the first, paired by repetition."""
     memory, first, *more = (arm.name for arm in plan.arms)
     pairs = [(first, memory), *((each, first) for each in more)]
     return [
@@ -52,7 +52,7 @@ def ratios(cells: Sequence[BenchCell], plan: SeveralPlan) -> list[Ratio]:
 def median_of(
     cells: Sequence[BenchCell], server: str, transport: str, kind: str, metric: str
 ) -> float | None:
-    """Over the repetitions that count."""
+    """Return the median over the valid repetitions."""
     return median(
         [
             value

@@ -1,8 +1,10 @@
-"""The result on a terminal: medians with their ratios, the cost's growth, and the promises with tick or cross."""
+"""Output of a bench: terminal tables with ratios, growth of the cost and promises; machine-readable result."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -45,7 +47,7 @@ def print_result(
     found: Sequence[Criterion],
     console: Console,
 ) -> None:
-    """Everything, once the run is over."""
+    """Print the whole result."""
     servers = SERVERS_TO_NAME if SEND in done.plan.servers else SERVERS
     pairs = [pair for pair in PAIRS if set(pair) <= set(servers)]
     for transport in done.plan.transports:
@@ -70,7 +72,7 @@ def print_result(
 
 
 def print_hold(cell: BenchCell, seconds: int, console: Console) -> None:
-    """What came of holding connections."""
+    """Print the result of holding connections."""
     values = {name: number_text(value) for name, value in cell.values.items()}
     mib = number_text((cell.values.get("rss_bytes") or 0.0) / 2**20)
     mark = "✓" if cell.is_valid else "✗"
@@ -84,11 +86,11 @@ def print_hold(cell: BenchCell, seconds: int, console: Console) -> None:
         *(f"INVALID: {problem}" for problem in cell.problems),
     )
     for line in lines:
-        _say(console, line)
+        _print(console, line)
 
 
 def print_criteria(found: Sequence[Criterion], console: Console) -> None:
-    """The promises, each with what was measured."""
+    """Print the promises, each with its measurement."""
     for each in found:
         mark = "?" if each.is_of_the_swarm else "✓" if each.met else "✗"
         style = "" if not each.judged else "green" if each.met else "bold red"
@@ -96,31 +98,31 @@ def print_criteria(found: Sequence[Criterion], console: Console) -> None:
         limit, measured = number_text(each.limit), number_text(each.measured)
         console.print(Text(f"{mark} {each.text}: {measured} ({word} {limit})", style=style))
     if any(each.is_of_the_swarm for each in found):
-        _say(
+        _print(
             console,
             f"?: the swarm used {SWARM_BUSY_MAX:.0%} of its core or more, and the figure may be its own: no verdict.",
         )
     if any(not each.judged and not each.is_of_the_swarm for each in found):
-        _say(
+        _print(
             console,
             f"Fewer than {REPETITIONS_JUDGED_MIN} valid repetitions behind some of these: an indication, no verdict.",
         )
 
 
 def print_problems(done: BenchRun, console: Console) -> None:
-    """Why cells do not count."""
+    """Print why cells are invalid."""
     bad = [cell for cell in done.cells if not cell.is_valid]
     for cell in bad[:PROBLEMS_SHOWN_MAX]:
         where = f"{transport_title(cell.transport)} {cell.server}, {KIND_WORDS.get(cell.kind, cell.kind)}"
         level = f" {cell.subscribers}" if cell.subscribers else ""
         reasons = "; ".join(cell.problems)
-        _say(console, f"INVALID {where}{level}, repetition {cell.repetition + 1}: {reasons}")
+        _print(console, f"INVALID {where}{level}, repetition {cell.repetition + 1}: {reasons}")
     if len(bad) > PROBLEMS_SHOWN_MAX:
-        _say(console, f"... and {len(bad) - PROBLEMS_SHOWN_MAX} more; --json has them all.")
+        _print(console, f"... and {len(bad) - PROBLEMS_SHOWN_MAX} more; --json has them all.")
 
 
 def cores_sentence(cores: Cores) -> str:
-    """Who runs where."""
+    """Return the sentence about the cores of server and swarm."""
     if cores.are_apart:
         return f"Server on core {cores.server}; swarm and publisher on core {cores.swarm}."
     return "Server, swarm and publisher share what cores there are: they take each other's time, and ratios suffer."
@@ -150,7 +152,7 @@ def _growth_cells(each: Growth) -> tuple[str, ...]:
 
 
 def table_of(title: str, headings: Sequence[str]) -> Table:
-    """Without lines; words to the left and numbers to the right."""
+    """Return a table without lines; words are left-aligned, numbers right-aligned."""
     table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
     for index, heading in enumerate(headings):
         table.add_column(heading, justify="left" if index in (0, 2) else "right", no_wrap=True)
@@ -158,7 +160,7 @@ def table_of(title: str, headings: Sequence[str]) -> Table:
 
 
 def number_text(value: float | None) -> str:
-    """Three digits that count, and whole numbers whole."""
+    """Format with three significant digits; large numbers as whole ones."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
@@ -172,5 +174,39 @@ def _signed(value: float | None) -> str:
     return "-" if value is None else f"{value:+.3f}"
 
 
-def _say(console: Console, text: str) -> None:
+def _print(console: Console, text: str) -> None:
     console.print(Text(text))
+
+
+SCHEMA = 1
+
+
+def result_text(
+    done: BenchRun,
+    rows: Sequence[SummaryRow],
+    growths: Sequence[Growth],
+    found: Sequence[Criterion],
+    *,
+    cores: Cores,
+    conditions: Mapping[str, object],
+    extra: Mapping[str, object] | None = None,
+) -> str:
+    """Return the JSON document; `extra`: parts that only this kind of bench has."""
+    document = {
+        "schema": SCHEMA,
+        "kind": "bench",
+        "valid": done.is_valid,
+        "duration_s": round(done.duration_s, 3),
+        "plan": dataclasses.asdict(done.plan),
+        "cores": {"server": cores.server, "swarm": cores.swarm},
+        "conditions": dict(conditions),
+        "summary": [
+            {**dataclasses.asdict(row), "ratios": {f"{of}/{to}": row.ratio(of, to) for of, to in PAIRS}}
+            for row in rows
+        ],
+        "growth": [{**dataclasses.asdict(each), "exponent": each.exponent} for each in growths],
+        "criteria": [{**dataclasses.asdict(each), "met": each.met} for each in found],
+        **(extra or {}),
+        "cells": [{**dataclasses.asdict(cell), "valid": cell.is_valid} for cell in done.cells],
+    }
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"

@@ -1,4 +1,4 @@
-"""The subscribers, as the bench commands them: one or several swarm processes behind one face."""
+"""The subscribers of a server: one or several swarm processes behind one interface."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from app.lab.run import processes
 from app.tools.bench.record import WindowResult
 
 HANDSHAKES = 256
-"""Under way at a time: enough to keep a server busy, within any backlog."""
+"""Concurrent handshakes: enough to keep a server busy, and less than any backlog."""
 
 PATIENCE_S = 30.0
-"""Beyond a command's own time limit, before a swarm counts as stuck."""
+"""Time after a command's own timeout before a swarm counts as stuck."""
 
 END_US_PER_READ = 2.0
-"""What a swarm may take at a window's end for each read: several times what it takes alone, as swarms share a core."""
+"""Time for a swarm at a window's end per read: several times what it needs alone, because swarms share a core."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What one swarm process is told to be."""
+    """Parameters of one swarm process."""
 
     transport: str
     source_host: str | None = None
-    """Its own loopback address: ports are counted per address."""
+    """Loopback address of its own, because ports are counted per address."""
 
 
 class SwarmProcess:
-    """One swarm and the pipes to it."""
+    """One swarm process and the pipes to it."""
 
     def __init__(self, member: Member) -> None:
         self.member = member
@@ -55,8 +55,8 @@ class SwarmProcess:
         except OSError as error:
             raise Unfit(f"A swarm process has ended: {error}.") from error
 
-    def receive_data(self, *, timeout_s: float) -> dict[str, Any]:
-        """Its answer. One that takes too long is ended, which ends the wait."""
+    def answer(self, *, timeout_s: float) -> dict[str, Any]:
+        """Return its answer. A process that takes too long is killed, which ends the wait."""
         assert self._process.stdout is not None
         guard = threading.Timer(timeout_s, self._process.kill)
         guard.start()
@@ -66,11 +66,11 @@ class SwarmProcess:
             guard.cancel()
         if not line:
             raise Unfit("A swarm process ended, or did not answer in time.")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        received: dict[str, Any] = json.loads(line)
+        return received
 
     def stop(self) -> None:
-        """End it; its connections go with it."""
+        """End the process; its connections close with it."""
         processes.stop(self._process, patience_s=0.5)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
@@ -88,7 +88,10 @@ class SubscriberPool:
         self.count = 0
 
     def grow(self, count: int, *, timeout_s: float = 60.0, at_a_time: int = HANDSHAKES) -> tuple[int, int]:
-        """Have `count` subscribers; how many came, and in how many microseconds. Raises `Unfit`."""
+        """Connect up to `count` subscribers.
+
+        Returns how many were added, and in how many microseconds. Raises `Unfit`.
+        """
         shares = _shares(count, len(self._swarms))
         for swarm, share in zip(self._swarms, shares, strict=True):
             swarm.tell(
@@ -101,7 +104,7 @@ class SubscriberPool:
                 at_a_time=at_a_time,
                 timeout_s=timeout_s,
             )
-        answers = self._hear(timeout_s)
+        answers = self._answers(timeout_s)
         connected = sum(answer["connected"] for answer in answers)
         if connected < count:
             failures = [each for answer in answers for each in answer["failures"]]
@@ -111,10 +114,10 @@ class SubscriberPool:
         return sum(answer["added"] for answer in answers), max(answer["wall_us"] for answer in answers)
 
     def shrink(self, count: int) -> None:
-        """Let the newest go."""
+        """Disconnect the newest, down to `count`."""
         for swarm, share in zip(self._swarms, _shares(count, len(self._swarms)), strict=True):
             swarm.tell("close", count=share)
-        self._hear(PATIENCE_S)
+        self._answers(PATIENCE_S)
         self.count = count
 
     def resize(self, count: int) -> None:
@@ -125,49 +128,51 @@ class SubscriberPool:
             self.shrink(count)
 
     def begin(self, offset: int) -> int:
-        """A window begins. Answers how many do not stand at `offset`."""
+        """Begin a window. Returns how many subscribers are not at `offset`."""
         return sum(int(answer["behind"]) for answer in self._ask("begin", offset=offset))
 
     def wait_for(self, offset: int, *, timeout_s: float) -> bool:
-        """Whether everyone got `offset` within that time."""
+        """Return whether all received `offset` within the time."""
         return all(answer["complete"] for answer in self._ask("await", offset=offset, timeout_s=timeout_s))
 
     def wait_for_idle_traffic(self, *, timeout_s: float) -> tuple[int, int]:
-        """Wait for a heartbeat or ping per connection; how many came, and how many connections broke."""
+        """Wait for a heartbeat or ping per connection. Returns how many came, and how many connections broke."""
         for swarm, share in zip(self._swarms, _shares(self.count, len(self._swarms)), strict=True):
             swarm.tell("idle", count=share, timeout_s=timeout_s)
-        answers = self._hear(timeout_s)
+        answers = self._answers(timeout_s)
         return sum(answer["idle"] for answer in answers), sum(answer["disconnects"] for answer in answers)
 
     def end(self, *, offset: int, starts_us: Sequence[int], merges: bool) -> WindowResult:
-        """The window's result.
+        """End the window and return its result.
 
-        `offset`: the last one; `starts_us`: when each publish began; `merges`: whether one write of the server may have
-        several notifications.
+        `offset`: the last one; `starts_us`: when each publish began; `merges`: whether one write of the server may
+        contain several notifications.
         """
         result = WindowResult()
         first = offset - len(starts_us) + 1
         for swarm in self._swarms:
             swarm.tell("end", offset=offset, first=first, starts_us=list(starts_us), merges=merges)
-        for answer in self._hear(self.count * len(starts_us) * END_US_PER_READ / 1e6):
+        for answer in self._answers(self.count * len(starts_us) * END_US_PER_READ / 1e6):
             result.add(answer)
         return result
 
     def _ask(self, do: str, **command: Any) -> list[dict[str, Any]]:
         for swarm in self._swarms:
             swarm.tell(do, **command)
-        return self._hear(float(command.get("timeout_s", 0.0)))
+        return self._answers(float(command.get("timeout_s", 0.0)))
 
-    def _hear(self, timeout_s: float) -> list[dict[str, Any]]:
-        return [swarm.receive_data(timeout_s=timeout_s + PATIENCE_S) for swarm in self._swarms]
+    def _answers(self, timeout_s: float) -> list[dict[str, Any]]:
+        return [swarm.answer(timeout_s=timeout_s + PATIENCE_S) for swarm in self._swarms]
 
 
 @contextlib.contextmanager
-def crowd(members: Sequence[Member], host: str, port: int) -> Iterator[SubscriberPool]:
-    """Swarm processes, ended with the block."""
+def subscriber_pool(members: Sequence[Member], host: str, port: int) -> Iterator[SubscriberPool]:
+    """Run swarm processes for the block."""
     swarms: list[SwarmProcess] = []
     try:
-        swarms.extend(SwarmProcess(member) for member in members)  # one that fails leaves the others here
+        swarms.extend(
+            SwarmProcess(member) for member in members
+        )  # If one fails, the others are still stopped.
         yield SubscriberPool(swarms, host, port)
     finally:
         for swarm in swarms:
@@ -175,5 +180,5 @@ def crowd(members: Sequence[Member], host: str, port: int) -> Iterator[Subscribe
 
 
 def _shares(count: int, among: int) -> list[int]:
-    """`count` as evenly as whole numbers go."""
+    """Divide `count` as evenly as possible."""
     return [count // among + (index < count % among) for index in range(among)]

@@ -1,12 +1,12 @@
-"""What the cells of a bench come to: medians over the valid repetitions, ratios, and the growth of the cost."""
+"""Summary of the cells of a bench: medians over valid repetitions, ratios, and growth of the cost."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.tools.bench.fit import exponent
 from app.tools.bench.plan import DIRECT, FLOOR, SEND, STOCK, BenchPlan
 from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, BenchCell
 
@@ -25,27 +25,28 @@ METRICS: dict[str, tuple[str, ...]] = {
 }
 
 PAIRS = ((DIRECT, FLOOR), (STOCK, FLOOR), (STOCK, DIRECT), (DIRECT, SEND))
-"""Ratios, of what is measured by the first over the second; the last one is shown only where it was asked for."""
+"""Ratios, first over second; the last one is shown only if that server was selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """One figure of every server, on one transport and level."""
+    """One figure of every server, for one transport and level."""
 
     transport: str
     kind: str
     subscribers: int
     metric: str
     medians: dict[str, float]
-    """By server; those without a valid repetition are left out."""
+    """Medians by server; servers without a valid repetition are left out."""
     counts: dict[str, int]
-    """Valid repetitions behind each."""
+    """Numbers of valid repetitions by server."""
     in_rounds: dict[str, float] = field(default_factory=dict)
-    """Of bursts, by `of/to`: the ratio within a round, its median over the rounds of a repetition, of that the median over the
-    repetitions. What a machine does to both windows of a round goes out of it; between two medians it stays."""
+    """Ratios of bursts, by `of/to`: the ratio within a round, its median over a repetition, and the median over
+    repetitions. Changes of the machine that affect both windows of a round cancel out, which they do not in a ratio of
+    two medians."""
 
     def ratio(self, of: str, to: str) -> float | None:
-        """That in rounds, where there are any, else of two medians."""
+        """Return the ratio within rounds if there is one, else that of the medians."""
         if (found := self.in_rounds.get(f"{of}/{to}")) is not None:
             return found
         if of not in self.medians or not self.medians.get(to):
@@ -55,25 +56,25 @@ class SummaryRow:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How the cost of a delivery depends on the number of subscribers."""
+    """Dependence of the cost of a delivery on the number of subscribers."""
 
     transport: str
     server: str
     fewest: int
     most: int
     exponents: tuple[float, ...]
-    """One for each repetition in which every level counts."""
+    """Fitted exponents, one for each repetition in which every level is valid."""
     ratio: float | None
-    """Cost at `most` over cost at `fewest`: of the medians."""
+    """Cost at `most` over cost at `fewest`, of the medians."""
 
     @property
     def exponent(self) -> float | None:
-        """Their median."""
+        """The median of the exponents."""
         return statistics.median(self.exponents) if self.exponents else None
 
 
 def rows(cells: Sequence[BenchCell], plan: BenchPlan) -> list[SummaryRow]:
-    """Every figure, in the order in which it is read."""
+    """Return every figure, in the order of display."""
     found = []
     for transport in plan.transports:
         of_transport = [each for each in cells if each.transport == transport]
@@ -87,7 +88,7 @@ def rows(cells: Sequence[BenchCell], plan: BenchPlan) -> list[SummaryRow]:
 
 
 def growth(cells: Sequence[BenchCell], plan: BenchPlan) -> list[Growth]:
-    """The cost's growth on each server; none with fewer than two levels."""
+    """Return the growth of the cost for each server; none with fewer than two levels."""
     return [
         found
         for transport in plan.transports
@@ -112,7 +113,7 @@ def _row(cells: Sequence[BenchCell], metric: str, plan: BenchPlan) -> SummaryRow
 
 
 def _ratios_in_rounds(cells: Sequence[BenchCell], metric: str, of: str, to: str) -> Iterator[float]:
-    """One for each repetition in which both count."""
+    """Yield the ratio for each repetition in which both cells are valid."""
     counting = {
         (each.repetition, each.server): {window["round"]: window.get(metric) for window in each.windows}
         for each in cells
@@ -157,3 +158,14 @@ def _growth(cells: Sequence[BenchCell], transport: str, server: str) -> Growth |
     ]
     ratio = statistics.median(ends[1]) / statistics.median(ends[0]) if all(ends) else None
     return Growth(transport, server, levels[0], levels[-1], tuple(exponents), ratio)
+
+
+def exponent(points: Sequence[tuple[float, float]]) -> float | None:
+    """Return b of the line through (log N, log cost); 0 means constant cost. `None` for fewer than two different N."""
+    logs = [(math.log(count), math.log(cost)) for count, cost in points if count > 0 and cost > 0]
+    if len({x for x, _ in logs}) < 2:
+        return None
+    mean_x = math.fsum(x for x, _ in logs) / len(logs)
+    mean_y = math.fsum(y for _, y in logs) / len(logs)
+    along = math.fsum((x - mean_x) * (y - mean_y) for x, y in logs)
+    return along / math.fsum((x - mean_x) ** 2 for x, _ in logs)

@@ -1,7 +1,7 @@
 """Thousands of subscribers in one thread: the loop that reads them all.
 
-It must cost little beside the server that it measures: bytes that were read before are not parsed again, which is
-most of them, as all subscribers get the same.
+It must be cheap compared with the server that it measures. As all subscribers get the same bytes, parsed results are
+cached.
 """
 
 from __future__ import annotations
@@ -18,41 +18,43 @@ from app.tools.bench.receiving import LOT, READ_BYTES, Lot, Receiver
 from app.tools.bench.record import UNKNOWN_ARRIVAL, Record
 
 KEY_BYTES = 48
-"""Up to a notification's id, on both transports."""
+"""Covers everything up to a notification's id, on both transports."""
 
 UNREAD_US_MAX = 3_000
-"""How long what is read together may have lain there. A burst writes to a connection again no sooner than it has written to
-all others, and for a thousand that takes 4 ms: what has lain there for longer may have come in several writes."""
+"""Longest time for which data read at once is known to be of one write. In a burst, a connection's next write follows
+those to all others, which takes 4 ms for a thousand. Data that was unread for longer may be of several writes."""
 
 _last, _rest = attrgetter("last"), attrgetter("rest")
 
 KNOWN_MAX = 256
-"""Pieces that are remembered: some dozens are going round at a time."""
+"""Size of the cache of parsed pieces; some dozens are in use at a time."""
 
 
 class Swarm:
-    """The connections and the loop; who commands it says when (`swarm_process.py`)."""
+    """The connections and the loop; `swarm_process.py` commands it."""
 
     def __init__(self) -> None:
         self.poll = select.epoll()
         self.receiver = Receiver()
         self.table: dict[int, Connection] = {}
-        """By descriptor: those under way, and those that are live."""
+        """Connections by descriptor: those in their handshake, and those that are live."""
         self.ready: list[Connection] = []
-        """Live ones, the oldest first; one that breaks stays until the next window, for its account."""
+        """Connections that became live, the oldest first; one that breaks stays until the next window, for its sequence
+        check."""
         self.record = Record()
         self.disconnects = 0
         self.torn = 0
         self.idle = 0
-        """Heartbeats and pings."""
+        """Number of heartbeats and pings."""
         self.failures: list[str] = []
         self._known: dict[tuple[int, bytes], tuple[bytes, Parsed, int, int]] = {}
-        """What was read before: by length and beginning, then compared whole; with its first and last offset."""
+        """Cache of parsed pieces, with first and last offset. Keyed by length and beginning, then compared as a
+        whole."""
 
     def open(
         self, count: int, transport: str, host: str, port: int, source_host: str | None, at_a_time: int
     ) -> None:
-        """Begin to connect more, until there are `count`; `at_a_time` may be under way."""
+        """Begin to connect more, up to `count` in all, with at most `at_a_time` concurrent handshakes."""
         while len(self.table) < count and len(self.table) - len(self.ready) < at_a_time:
             try:
                 connection = Connection(transport, host, port, source_host)
@@ -63,14 +65,14 @@ class Swarm:
             self.poll.register(connection.fd, select.EPOLLOUT)
 
     def close(self, count: int) -> None:
-        """Let the newest go, until there are `count`, and all that never became live."""
+        """Close the newest down to `count`, and all that never became live."""
         keep = {connection.fd for connection in self.ready[:count] if connection.is_live}
         for connection in [each for fd, each in self.table.items() if fd not in keep]:
-            self._forget(connection)
+            self._drop(connection)
         del self.ready[count:]
 
     def begin(self, offset: int) -> int:
-        """A window begins. Answers how many do not stand at `offset`."""
+        """Begin a window. Returns how many connections are not at `offset`."""
         self.record = Record()
         self.receiver.begin()
         self.disconnects = self.torn = self.idle = 0
@@ -84,8 +86,8 @@ class Swarm:
             connection.acknowledge_less()
         return behind
 
-    def take(self, events: list[tuple[int, int]], since_us: int) -> None:
-        """Read once from everyone who has something, all of which came after `since_us` (`clock.monotonic_us`)."""
+    def read(self, events: list[tuple[int, int]], since_us: int) -> None:
+        """Read once from every ready connection; the data arrived after `since_us` (`clock.monotonic_us`)."""
         live = []
         for fd, mask in events:
             connection = self.table.get(fd)
@@ -94,18 +96,21 @@ class Swarm:
             if connection.is_live:
                 live.append(connection)
             else:
-                self._shake_hands(connection, mask)
+                self._handshake(connection, mask)
         for at in range(0, len(live), LOT):
             self._read(live[at : at + LOT], since_us + UNREAD_US_MAX)
 
     def _read(self, connections: list[Connection], sure_until_us: int) -> None:
-        """The hot loop: all of a lot at once, where each has the same and has seen the same before."""
+        """Read a batch: on the fast path if all connections have the same, known data, else one by one."""
         lot = self.receiver.read(connections)
-        if not self._account_alike(connections, lot, sure_until_us):
+        if not self._account_equal(connections, lot, sure_until_us):
             self._account_each(connections, lot, sure_until_us)
 
-    def _account_alike(self, connections: list[Connection], lot: Lot, sure_until_us: int) -> bool:
-        """Whether it was done: in steps that go in C, it leaves the swarm's core more for the kernel's part of reading."""
+    def _account_equal(self, connections: list[Connection], lot: Lot, sure_until_us: int) -> bool:
+        """Account for a batch of equal reads with operations in C.
+
+        Returns false if the reads differ or are unknown.
+        """
         reads, arrivals_us, reads_us = lot
         data, total = reads[0] if reads else None, len(connections)
         if not data or reads.count(data) != total:
@@ -132,7 +137,7 @@ class Swarm:
         return True
 
     def _account_each(self, connections: list[Connection], lot: Lot, sure_until_us: int) -> None:
-        """One after the other, whatever each has."""
+        """Account for a batch of any reads, one after another."""
         record, known = self.record, self._known
         add_arrival, add_read = record.arrivals_us.append, record.reads_us.append
         add_first, add_count = record.firsts.append, record.counts.append
@@ -182,16 +187,16 @@ class Swarm:
         else:
             self.torn += 1
         self.disconnects += 1
-        self._forget(connection)
+        self._drop(connection)
         return None
 
     def _account(self, connection: Connection, parsed: Parsed, arrival_us: int, read_us: int) -> None:
-        """Anything but a plain run that continues what this connection has seen."""
+        """Account for anything but a consecutive run that continues the connection's sequence."""
         connection.rest = parsed.rest
         if parsed.offsets:
             if connection.last == UNKNOWN:
                 connection.last = parsed.offsets[0] - 1
-            connection.take(parsed.offsets)
+            connection.check(parsed.offsets)
             self.record.add_each(arrival_us, read_us, parsed.offsets)
         if parsed.idle:
             self.idle += parsed.idle
@@ -200,9 +205,9 @@ class Swarm:
                     connection.sock.send(PONG_FRAME * parsed.idle)
         if parsed.ended:
             self.disconnects += 1
-            self._forget(connection)
+            self._drop(connection)
 
-    def _shake_hands(self, connection: Connection, mask: int) -> None:
+    def _handshake(self, connection: Connection, mask: int) -> None:
         try:
             if mask & select.EPOLLOUT:
                 connection.request()
@@ -214,7 +219,7 @@ class Swarm:
             parsed = connection.advance(data)
         except (Refused, OSError) as error:
             self.failures.append(str(error))
-            self._forget(connection)
+            self._drop(connection)
             return
         if parsed is not None:
             self.ready.append(connection)
@@ -222,7 +227,7 @@ class Swarm:
                 now_us = clock.monotonic_us()
                 self._account(connection, parsed, now_us, now_us)
 
-    def _forget(self, connection: Connection) -> None:
+    def _drop(self, connection: Connection) -> None:
         self.poll.unregister(connection.fd)
         del self.table[connection.fd]
         connection.is_live = False

@@ -1,15 +1,15 @@
-"""A swarm as a process of its own: `python -m app.tools.bench.swarm_process`.
+"""A swarm in its own process: `python -m app.tools.bench.swarm_process`.
 
     standard input: one command in JSON a line -> the swarm's loop -> standard output: one answer a line
 
-    connect {count, transport, host, port, source_host, at_a_time, timeout_s}   more, until there are `count`
-    close   {count}                     fewer, until there are `count`
-    begin   {offset}                    a window: all stand at `offset`
-    await   {offset, timeout_s}         answered when all have got it
+    connect {count, transport, host, port, source_host, at_a_time, timeout_s}   open more, until there are `count`
+    close   {count}                     close some, until there are `count`
+    begin   {offset}                    begin a window in which all are at `offset`
+    await   {offset, timeout_s}         answered when all have received it
     idle    {count, timeout_s}          answered when that many heartbeats or pings have come
-    end     {offset, first, starts_us, merges}                                  the window's result
+    end     {offset, first, starts_us, merges}                                  end the window, answer its result
 
-It ends with its standard input.
+The process ends when its standard input ends.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from app.tools.bench.swarm import Swarm
 COMMAND_FD = 0
 
 EVENTS_MAX = 1024
-"""Of one turn of the loop."""
+"""Maximum number of events per iteration of the loop."""
 
 LOOK_AGAIN_S = 0.005
-"""A command under way may wait for time to pass; otherwise only a descriptor can bring news."""
+"""Poll timeout while a command waits, since it may depend on time; otherwise only a descriptor can bring news."""
 
-REST_S = 0.000_05
-"""Within a window, behind a turn that read from few. A swarm that waits for each message anew is woken by each `send`,
-inside it, which makes that half as dear again, and about as often as not: depending on who is a little faster, a burst
-stays on one side or the other. Receivers elsewhere wake nobody on the server. It reads this much later at most, and by the
-system's timer slack (`prctl(2)`), 0.05 ms too."""
+PAUSE_S = 0.000_05
+"""Pause within a window after an iteration that read from few connections. A swarm that waits for each message is woken
+inside the server's `send`, which makes that half as expensive again. Whether this happens depends on which side is a
+little faster, and a burst stays on one side or the other; receivers on other machines wake nobody on the server. With
+the pause, data is read this much later at most, plus the system's timer slack (`prctl(2)`), another 0.05 ms."""
 
 FEW = 32
-"""Connections. Behind more than that, others have written meanwhile."""
+"""Number of connections. After a read of more, others have received data meanwhile anyway."""
 
 Answer = dict[str, object]
 
 
 class Commands:
-    """Reads commands between the turns of a swarm's loop, and answers them."""
+    """Executes commands between the iterations of a swarm's loop, and answers them."""
 
     def __init__(self, swarm: Swarm) -> None:
         self._swarm = swarm
         self._began_us = 0
         self._began_cpu_s = 0.0
         self._is_open = False
-        """Whether a window is."""
+        """True if a window is open."""
         self._input = b""
-        self._waits: Iterator[Answer | None] | None = None
-        """A command under way: asked after every turn of the loop, until it has its answer."""
+        self._pending: Iterator[Answer | None] | None = None
+        """The current command; resumed after every iteration of the loop, until it yields its answer."""
         swarm.poll.register(COMMAND_FD, select.EPOLLIN)
 
     def run(self) -> None:
-        """Until standard input ends."""
+        """Run until standard input ends."""
         swarm = self._swarm
         since_us = 0
         while True:
@@ -70,19 +70,19 @@ class Commands:
             if not events:
                 since_us = asked_us
                 asked_us = clock.monotonic_us()
-                events = swarm.poll.poll(LOOK_AGAIN_S if self._waits is not None else None, EVENTS_MAX)
-            swarm.take(events, since_us)
+                events = swarm.poll.poll(LOOK_AGAIN_S if self._pending is not None else None, EVENTS_MAX)
+            swarm.read(events, since_us)
             if len(events) < EVENTS_MAX:
-                since_us = asked_us  # What had come by then was among them.
+                since_us = asked_us  # All data that had arrived by then was among these events.
             if any(fd == COMMAND_FD for fd, _ in events):
-                if not self._take():
+                if not self._execute():
                     return
             elif self._is_open and 0 < len(events) < FEW:
-                time.sleep(REST_S)
-            if self._waits is not None and (answer := next(self._waits)) is not None:
+                time.sleep(PAUSE_S)
+            if self._pending is not None and (answer := next(self._pending)) is not None:
                 self._answer(answer)
 
-    def _take(self) -> bool:
+    def _execute(self) -> bool:
         data = os.read(COMMAND_FD, 1 << 20)
         self._input += data
         *lines, self._input = self._input.split(b"\n")
@@ -93,11 +93,11 @@ class Commands:
             if isinstance(answer, dict):
                 self._answer(answer)
             else:
-                self._waits = answer
+                self._pending = answer
         return bool(data)
 
     def _answer(self, answer: Answer) -> None:
-        self._waits = None
+        self._pending = None
         print(json.dumps(answer), flush=True)
 
     def do_connect(
@@ -111,7 +111,7 @@ class Commands:
         at_a_time: int,
         timeout_s: float,
     ) -> Iterator[Answer | None]:
-        """More connections, until there are `count`."""
+        """Open connections, until there are `count`."""
         swarm, begun_us, began_with = self._swarm, clock.monotonic_us(), len(self._swarm.ready)
         deadline_us = begun_us + round(timeout_s * 1e6)
         swarm.failures.clear()
@@ -126,12 +126,12 @@ class Commands:
         }
 
     def do_close(self, *, count: int) -> Answer:
-        """Fewer connections, until there are `count`; the newest leave."""
+        """Close the newest connections, until there are `count`."""
         self._swarm.close(count)
         return {"connected": len(self._swarm.ready)}
 
     def do_begin(self, *, offset: int) -> Answer:
-        """A window begins; everyone should stand at `offset`."""
+        """Begin a window; all connections should be at `offset`."""
         gc.collect()
         behind = self._swarm.begin(offset)
         self._is_open = True
@@ -139,9 +139,9 @@ class Commands:
         return {"behind": behind}
 
     def do_await(self, *, offset: int, timeout_s: float) -> Iterator[Answer | None]:
-        """Answered when everyone who is still there has got `offset`."""
+        """Answer when every connection that is still live has received `offset`."""
         deadline_us = clock.monotonic_us() + round(timeout_s * 1e6)
-        reached = 0  # The first of the row who may not have it: each is looked at about once.
+        reached = 0  # The first connection that may not have it, so that each is checked about once.
         while reached < len(self._swarm.ready):
             connection = self._swarm.ready[reached]
             if connection.last >= offset or not connection.is_live:
@@ -153,17 +153,17 @@ class Commands:
         yield {"complete": reached == len(self._swarm.ready)}
 
     def do_idle(self, *, count: int, timeout_s: float) -> Iterator[Answer | None]:
-        """Answered when `count` heartbeats or pings have come since the window began."""
+        """Answer when `count` heartbeats or pings have come since the window began."""
         deadline_us = clock.monotonic_us() + round(timeout_s * 1e6)
         while self._swarm.idle < count and clock.monotonic_us() < deadline_us:
             yield None
         yield {"idle": self._swarm.idle, "disconnects": self._swarm.disconnects}
 
     def do_end(self, *, offset: int, first: int, starts_us: list[int], merges: bool) -> Answer:
-        """The window's result.
+        """End the window and answer its result.
 
-        `offset`: the last one published; `starts_us`: when each publish began, from `first`; `merges`: whether one write of
-        the server may have several notifications.
+        `offset`: the last one published; `starts_us`: when each publish began, from `first`; `merges`: whether one
+        write of the server may contain several notifications.
         """
         self._is_open = False
         used_s, wall_us = time.process_time() - self._began_cpu_s, clock.monotonic_us() - self._began_us
@@ -190,7 +190,7 @@ class Commands:
 def main() -> None:
     """Run until standard input ends."""
     raise_open_files()
-    gc.disable()  # nothing here makes cycles while a window is open
+    gc.disable()  # Nothing creates reference cycles while a window is open.
     os.set_blocking(COMMAND_FD, False)
     Commands(Swarm()).run()
 

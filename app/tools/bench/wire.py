@@ -1,4 +1,4 @@
-"""What both sides of the bench say on the wire: paths, bodies, and the bytes of a notification."""
+"""Messages of the bench between its processes: paths, bodies, and the bytes of a notification."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from app.core.wire import DEFAULT_TOPIC, EVENT_NOTIFICATION, TRANSPORT_SSE
 
 PUBLISH_PATH = "/api/notifications"
 BURST_PATH = "/api/bench/burst"
-"""Publishes many from inside the server process; answers when each began."""
+"""Publishes many notifications from inside the server process; answers when each began."""
 STATE_PATH = "/api/bench/state"
-"""How many are connected, and on which path."""
+"""Number of connections, in total and by path."""
 BLAST_PATH = "/api/bench/blast"
-"""Of the floor only: several notifications in each write, to see what the swarm can read."""
+"""Floor only: several notifications per write, to measure what the swarm can read."""
 
 TITLE = "Hello"
 BODY = "from Siar"
-"""With them a notification has about 150 bytes of JSON."""
+"""Title and body that make about 150 bytes of JSON."""
 
 
 def notification(epoch: str, offset: int) -> Notification:
-    """As a broker makes it."""
+    """Create a notification as a broker does."""
     now_us = clock.now_us()
     return Notification(Position(epoch, offset), DEFAULT_TOPIC, now_us, now_us, TITLE, BODY)
 
 
 def frame(published: Notification, transport: str) -> bytes:
-    """The bytes that each subscriber gets, as our server writes them."""
+    """Return the bytes that each subscriber gets, as our server writes them."""
     if transport == TRANSPORT_SSE:
         return chunk(encode_event(event=EVENT_NOTIFICATION, data=published.json, id=published.id))
     text = f'42["{EVENT_NOTIFICATION}",{published.json}]'

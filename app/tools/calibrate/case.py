@@ -1,4 +1,4 @@
-"""What is injected, case by case, and the list of cases of a calibration. Dice are seeded: every run throws the same."""
+"""Cases of a calibration: what each of them injects. Random choices are seeded, so that every run injects the same."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from app.lab.run.simulated_clock import TRUE_CLOCK, SimulatedClock
 from app.tools.calibrate.proxy import Impairment
 
 CLIENTS = 2
-"""Two, so that a figure that holds for one client only shows."""
+"""Two clients, so that a figure that is right for only one of them is noticed."""
 
 RATE_HZ = 50.0
-"""20 ms apart: far enough for a proxy to hold each for itself, and a hundred in two seconds."""
+"""20 ms between notifications: enough for a proxy to delay each one separately, and a hundred take two seconds."""
 
 WARMUP = 10
 
 SWAP_DELAYS_US_MAX = 15_000
-"""Less than the 20 ms between two notifications: on one TCP stream none can overtake another."""
+"""Below the 20 ms between two notifications, because on one TCP stream none can overtake another."""
 
 _MS = 1000
 _HOUR_US = 3_600_000_000.0
 
 
 class Part(StrEnum):
-    """What of the instrument is tried."""
+    """The part of the instrument that a case tests."""
 
     DELAY = "delay"
     JITTER = "jitter"
     COUNT = "count"
-    """Lost, repeated, out of order."""
+    """Counts of lost, repeated and reordered notifications."""
     RECOVERY = "recovery"
     CLOCK = "clock"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One trial with something known in it."""
+    """One trial with a known impairment or a known error of the clients' clock."""
 
     part: Part
     code: str
-    """Its words are `row.<code>` of the catalogue."""
+    """Its description is `row.<code>` of the catalogue."""
     transport: str
     impairment: Impairment = field(default_factory=Impairment)
-    pretence: SimulatedClock = TRUE_CLOCK
+    client_clock: SimulatedClock = TRUE_CLOCK
     step_in_trial: bool = False
-    """Whether the clock steps, by the pretence's step, in the middle of the trial."""
+    """True if the clients' clock steps in the middle of the trial."""
     channel_delay_us: int = 0
-    """How long the proxy before the clock's channel holds each answer: a way back that is slower than the way there."""
+    """Delay of each answer in the proxy of the clock's channel, which makes the way back slower than the way there."""
 
 
 def cases(*, quick: bool, notifications: int) -> list[Case]:
-    """All cases, transport by transport; `quick` leaves out those that say much the same as another."""
+    """Return all cases, grouped by transport; `quick` leaves out those that show nearly the same as another."""
     found: list[Case] = []
     for transport in TRANSPORTS:
         found += _delays(transport, (10, 50) if quick else (1, 10, 50, 200))
@@ -73,7 +73,7 @@ def _delays(transport: str, delays_ms: Sequence[int]) -> list[Case]:
 
 
 def _jitters(transport: str, notifications: int, widths_ms: Sequence[int]) -> list[Case]:
-    """Each notification is held by a throw of the dice between 0 and the width."""
+    """Delay each notification by a random time between 0 and the width."""
     found = []
     for width_ms in widths_ms:
         dice = random.Random(f"siar jitter {transport} {width_ms}")
@@ -84,9 +84,9 @@ def _jitters(transport: str, notifications: int, widths_ms: Sequence[int]) -> li
 
 
 def _counts(transport: str, notifications: int) -> Case:
-    """A tenth is lost, a twentieth comes twice, a twentieth behind the next one."""
+    """Lose a tenth, repeat a twentieth, and swap a twentieth with their successors."""
     dice = random.Random(f"siar counts {transport}")
-    # Every second number at most, so that what is swapped has a next one that is neither swapped nor lost.
+    # Only every second number, so that a swapped notification's successor is neither swapped nor lost.
     numbers = list(range(WARMUP, WARMUP + notifications - 1, 2))
     dice.shuffle(numbers)
     lost, others = notifications // 10, notifications // 20
@@ -103,25 +103,27 @@ def _counts(transport: str, notifications: int) -> Case:
 
 
 def _cut(transport: str, notifications: int) -> Case:
-    """All connections break in the middle, and nobody is let through for 300 ms."""
+    """Break all connections in mid-trial, and delay every new one for 300 ms."""
     return Case(
-        Part.RECOVERY, "cut", transport, Impairment(cut_at=WARMUP + notifications // 2, away_us=300 * _MS)
+        Part.RECOVERY, "cut", transport, Impairment(cut_at=WARMUP + notifications // 2, outage_us=300 * _MS)
     )
 
 
 def _clocks(transport: str, *, quick: bool) -> list[Case]:
-    fast = Case(Part.CLOCK, "skewed", transport, pretence=SimulatedClock(offset_us=_HOUR_US, skew_ppm=120.0))
+    fast = Case(
+        Part.CLOCK, "skewed", transport, client_clock=SimulatedClock(offset_us=_HOUR_US, skew_ppm=120.0)
+    )
     slow = Case(
-        Part.CLOCK, "skewed", transport, pretence=SimulatedClock(offset_us=-24 * _HOUR_US, skew_ppm=-80.0)
+        Part.CLOCK, "skewed", transport, client_clock=SimulatedClock(offset_us=-24 * _HOUR_US, skew_ppm=-80.0)
     )
     slower_back = Case(
         Part.CLOCK,
         "asymmetric",
         transport,
-        pretence=SimulatedClock(offset_us=250.0 * _MS),
+        client_clock=SimulatedClock(offset_us=250.0 * _MS),
         channel_delay_us=4 * _MS,
     )
     step = Case(
-        Part.CLOCK, "step", transport, pretence=SimulatedClock(step_us=30.0 * _MS), step_in_trial=True
+        Part.CLOCK, "step", transport, client_clock=SimulatedClock(step_us=30.0 * _MS), step_in_trial=True
     )
     return [fast, step] if quick else [fast, slow, slower_back, step]

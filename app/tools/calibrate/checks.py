@@ -1,13 +1,13 @@
-"""From cases that were run to rows: what each of them shows of the instrument.
+"""Comparison of what was injected with what was measured: from finished cases to rows of the result.
 
-The bounds are what the instrument says of itself in the very trials that are judged, and nothing that was set:
+The bounds are errors that the instrument itself states in the trials being judged; none is a preset:
 
     clock    the hard bound of each stamp
-    delay    that, and how much later than its kernel a client stamps (p95), in either trial
-    jitter   J of these latenesses, each pair's added up: what they can do to J at most. The offset cancels.
-    counts   nothing: what is counted is counted
+    delay    that bound, plus the p95 of a client's stamp after its kernel's, in either trial
+    jitter   J of these lateness values, adding up each pair: the most that they can change J. The offset cancels out.
+    counts   none: counts are exact
 
-The truth is unsure itself by what the proxy's write takes, which is added to the bounds of delay and jitter.
+The truth itself is uncertain by the duration of the proxy's write, which is added to the bounds of delay and jitter.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from app.lab.analysis.metrics.trial_metrics import JITTER_GAIN
 from app.lab.analysis.statistics.quantile import median, quantile
 from app.tools.calibrate.case import WARMUP, Part
 from app.tools.calibrate.proxy import Passage
+from app.tools.calibrate.result import CheckRow
 from app.tools.calibrate.rig import Finished
-from app.tools.calibrate.row import CheckRow
 
 LATENESS_SHARE = 0.95
-"""A median does not move by more than nearly all of its samples do."""
+"""A median moves by no more than nearly all of its samples do."""
 
 CLOCK_STEP_MS = 0.001
-"""Stamps are whole microseconds."""
+"""Resolution of stamps: whole microseconds."""
 
 
 def rows(finished: Sequence[Finished]) -> list[CheckRow]:
-    """All rows, in the order of the cases."""
+    """Return all rows, in the order of the cases."""
     near = {each.case.transport: each for each in finished if each.case.code == "near"}
     found: list[CheckRow] = []
     for each in finished:
@@ -51,7 +51,7 @@ def rows(finished: Sequence[Finished]) -> list[CheckRow]:
 
 
 def _delay(far: Finished, near: Finished) -> CheckRow:
-    """How much longer notifications took than without being held: by the clients, and by when the proxy let them go."""
+    """Compare the added delay measured by the clients with the proxy's record of releasing each notification."""
     far_ms, near_ms = far.metrics.delay_ms.p50, near.metrics.delay_ms.p50
     return CheckRow(
         part=Part.DELAY,
@@ -66,7 +66,7 @@ def _delay(far: Finished, near: Finished) -> CheckRow:
 
 
 def _jitter(finished: Finished) -> CheckRow:
-    """RFC 3550's J of what clients saw, beside J of what the proxy let go."""
+    """Compare RFC 3550's J of what clients saw with J of what the proxy released."""
     return CheckRow(
         part=Part.JITTER,
         code="jitter",
@@ -80,7 +80,7 @@ def _jitter(finished: Finished) -> CheckRow:
 
 
 def _counts(finished: Finished) -> Iterator[CheckRow]:
-    """What was taken out, sent twice and swapped, beside what the analysis counted; both clients together."""
+    """Compare the numbers of dropped, repeated and swapped notifications with the analysis's counts."""
     went = [[each.seq for each in own] for own in _by_connection(finished)]
     own = finished.metrics
     for code, true, measured in (
@@ -92,7 +92,7 @@ def _counts(finished: Finished) -> Iterator[CheckRow]:
 
 
 def _recovery(finished: Finished) -> Iterator[CheckRow]:
-    """Connections that broke cost nothing but time; each notification comes once, and how long it took is known."""
+    """Check that broken connections cost only time: nothing is lost, nothing comes twice, every break is counted."""
     yield _count(finished, Part.RECOVERY, "cut_lost", 0, finished.metrics.lost)
     yield _count(finished, Part.RECOVERY, "cut_twice", 0, finished.metrics.duplicates)
     broken = 0 if finished.truth.cut_us is None else finished.record.spec.clients
@@ -100,15 +100,16 @@ def _recovery(finished: Finished) -> Iterator[CheckRow]:
 
 
 def _stamps(finished: Finished, code: str) -> CheckRow:
-    """Every stamp's correction beside the true one: the one that is furthest off, and how many keep their bound."""
+    """Compare every stamp's correction with the true one: largest error, number of errors within bounds."""
     known = [each for each in finished.record.deliveries if each.clock_offset_us is not None]
     worst = max(known, key=lambda each: abs(_offset_error_us(finished, each)), default=None)
-    pretence = finished.truth.pretence
-    places = {"skew_ppm": f"{pretence.skew_ppm:+g}", "ms": finished.case.channel_delay_us // 1000}
+    client_clock = finished.truth.client_clock
+    places = {"skew_ppm": f"{client_clock.skew_ppm:+g}", "ms": finished.case.channel_delay_us // 1000}
     if worst is None:
         return CheckRow(Part.CLOCK, code, finished.case.transport, "ms", 0.0, None, 0.0, places)
-    # The server's stamps begin elsewhere than the clients': what is told apart is how wrong the clients' clock is.
-    wrong_ms = (_read_us(worst) - finished.truth.pretence.true_us(_read_us(worst))) / 1000
+    # The origins of server's and clients' stamps differ by a constant, so the compared value is the error of the
+    # clients' clock.
+    wrong_ms = (_read_us(worst) - finished.truth.client_clock.true_us(_read_us(worst))) / 1000
     return CheckRow(
         part=Part.CLOCK,
         code=code,
@@ -123,7 +124,7 @@ def _stamps(finished: Finished, code: str) -> CheckRow:
 
 
 def _stepped(finished: Finished) -> CheckRow:
-    """A clock that jumps in mid-trial: how many delays were used that are wrong by more than their bound."""
+    """Count the delays of a trial with a clock step that were used although they are wrong by more than their bound."""
     used = [each for each in finished.record.deliveries if each.state is SampleState.OK]
     wrong = sum(not _is_inside(finished, each) for each in used if each.clock_offset_us is not None)
     return _count(
@@ -132,7 +133,7 @@ def _stepped(finished: Finished) -> CheckRow:
         "step",
         0,
         wrong,
-        ms=round(finished.truth.pretence.step_us / 1000),
+        ms=round(finished.truth.client_clock.step_us / 1000),
         used=len(used),
     )
 
@@ -161,7 +162,7 @@ def _read_us(delivery: Delivery) -> float:
 
 
 def _by_connection(finished: Finished) -> list[list[Passage]]:
-    """What each connection let go, in its order, warm-up left out."""
+    """Return what each connection released, in its order, without the warm-up."""
     passages = sorted(
         (each for each in finished.truth.passages if each.seq >= WARMUP), key=lambda each: each.connection
     )
@@ -169,7 +170,7 @@ def _by_connection(finished: Finished) -> list[list[Passage]]:
 
 
 def _true_delay_ms(finished: Finished) -> float:
-    """From due to the proxy's release, as a run counts it: the median of the clients' medians."""
+    """Return the delay from due time to the proxy's release, as in a run: the median of the clients' medians."""
     due_us = {each.seq: each.due_us - finished.truth.anchor_us for each in finished.record.deliveries}
     medians = [
         median([(each.released_us - due_us[each.seq]) / 1000 for each in own])
@@ -179,7 +180,7 @@ def _true_delay_ms(finished: Finished) -> float:
 
 
 def _true_jitter_ms(finished: Finished) -> float:
-    """J from sent to the proxy's release, by RFC 3550's formula written out once more: median of the connections."""
+    """Return J from send to the proxy's release, by a copy of RFC 3550's formula: median of the connections."""
     sent_us = {
         each.seq: each.sent_us - finished.truth.anchor_us
         for each in finished.record.deliveries
@@ -195,24 +196,26 @@ def _true_jitter_ms(finished: Finished) -> float:
 
 
 def _delay_bound_ms(finished: Finished) -> float:
-    unsure_ms = [each.unsure_us / 1000 for own in _by_connection(finished) for each in own]
+    uncertainty_ms = [each.uncertainty_us / 1000 for own in _by_connection(finished) for each in own]
     late_ms = [value for own in _lateness_ms(finished) for value in own]
     return (
         (finished.metrics.clock_bound_ms or 0.0)
         + (quantile(late_ms, LATENESS_SHARE) or 0.0)
-        + (quantile(unsure_ms, LATENESS_SHARE) or 0.0)
+        + (quantile(uncertainty_ms, LATENESS_SHARE) or 0.0)
     )
 
 
 def _jitter_bound_ms(finished: Finished) -> float:
-    """Of the client and the connection where it is widest."""
+    """Return the largest bound of any client plus the largest of any connection."""
     late = [_jitter_of_errors(own) for own in _lateness_ms(finished)]
-    unsure = [_jitter_of_errors([each.unsure_us / 1000 for each in own]) for own in _by_connection(finished)]
-    return max(late, default=0.0) + max(unsure, default=0.0) + 2 * CLOCK_STEP_MS
+    uncertainty = [
+        _jitter_of_errors([each.uncertainty_us / 1000 for each in own]) for own in _by_connection(finished)
+    ]
+    return max(late, default=0.0) + max(uncertainty, default=0.0) + 2 * CLOCK_STEP_MS
 
 
 def _jitter_of_errors(errors_ms: Sequence[float]) -> float:
-    """What errors of single stamps can do to J at most: |D| is off by no more than both of its ends together."""
+    """Return the most that errors of stamps can change J: |D| is wrong by at most the sum of both stamps' errors."""
     jitter_ms = 0.0
     for before, after in pairwise(errors_ms):
         jitter_ms += (before + after - jitter_ms) * JITTER_GAIN
@@ -220,7 +223,7 @@ def _jitter_of_errors(errors_ms: Sequence[float]) -> float:
 
 
 def _lateness_ms(finished: Finished) -> list[list[float]]:
-    """By client: how much later than its kernel it stamped each arrival; as late as its loop where the kernel gave none."""
+    """Return how much later than its kernel each client stamped; its loop's lag if the kernel gave no stamp."""
     by_client: dict[int, list[float]] = {}
     for each in finished.record.deliveries:
         read_us, kernel_us = each.received_us, each.kernel_received_us
@@ -231,6 +234,6 @@ def _lateness_ms(finished: Finished) -> list[list[float]]:
 
 
 def _reordered(seqs: Sequence[int]) -> int:
-    """RFC 4737's count of first arrivals below one that came before."""
+    """Count the first arrivals with a number below an earlier one's (RFC 4737, reordered packets)."""
     first = list(dict.fromkeys(seqs))
     return sum(seq < max(first[:place], default=-1) for place, seq in enumerate(first))

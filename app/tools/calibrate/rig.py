@@ -1,4 +1,4 @@
-"""A trial with a known answer: server, proxy, clients with a clock of one's choice, and what each of them recorded."""
+"""A trial with a known answer: server, proxy, clients with a chosen clock error, and what each of them recorded."""
 
 from __future__ import annotations
 
@@ -30,35 +30,36 @@ RUN = "calibration"
 SETTLE_S = 0.1
 
 DRAIN_S = 1.0
-"""Behind the last due time, beside what is injected: what has not come by then was taken out, even where machines stall."""
+"""Wait after the last due time, in addition to the injected delay. What has not arrived by then was dropped, even on a
+slow machine."""
 
 OVERHEAD_S = 0.5
-"""Of a case beside its notifications: connecting, probing, collecting."""
+"""Duration of a case in addition to its notifications: connecting, probing, collecting."""
 
 CUT_DRAIN_S = 3.0
-"""A client waits 0.2 s before it comes back, and then is not let through at once."""
+"""Longer wait after a break: a client waits 0.2 s before it reconnects, and the proxy then delays it further."""
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What nobody had to measure."""
+    """Values that are known by construction."""
 
     anchor_us: int
     """Server stamp minus true clock."""
-    pretence: SimulatedClock
-    """What was wrong with the clients' clock."""
+    client_clock: SimulatedClock
+    """The error of the clients' clock."""
     passages: tuple[Passage, ...]
     cut_us: float | None
-    """True clock: when the connections were broken."""
+    """True clock: when the connections were broken; `None` if they were not."""
 
     def offset_us(self, client_us: float) -> float:
-        """What really makes a client's stamp the server's time."""
-        return self.pretence.true_us(client_us) + self.anchor_us - client_us
+        """Return the true offset from a client's stamp to the server's time."""
+        return self.client_clock.true_us(client_us) + self.anchor_us - client_us
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A case that was run: what was measured in it, and the truth."""
+    """A finished case: what was measured, and the truth."""
 
     case: Case
     record: TrialRecord
@@ -67,13 +68,13 @@ class Finished:
 
     @property
     def loop_lag_ms(self) -> float:
-        """How late the clients' own loop was, p99; 0 where the platform cannot tell."""
+        """Lag of the clients' event loop, p99; 0 if the platform cannot measure it."""
         return self.record.client_loop_lag_ms_p99 or 0.0
 
 
 @dataclass(slots=True)
 class Rig:
-    """A server and clients, for one case after the other."""
+    """A server and clients that run one case after another."""
 
     server: Server
     clients: ClientLink
@@ -86,19 +87,19 @@ class Rig:
         self._operator = Operator(self.server)
 
     def seconds(self, case: Case) -> float:
-        """About how long a case takes."""
+        """Return the approximate duration of a case."""
         sent_s = (WARMUP + self.plan.notifications) / RATE_HZ
         waits_out = case.impairment.dropped
         return SETTLE_S + sent_s + (_drain_s(case) if waits_out else 0.0) + OVERHEAD_S
 
     def run(self, case: Case) -> Finished:
-        """One trial. Raises `Unfit` when server or clients fail."""
-        pretence = replace(case.pretence, from_us=clock.monotonic_us())
+        """Run one case as a trial. Raises `Unfit` when server or clients fail."""
+        client_clock = replace(case.client_clock, from_us=clock.monotonic_us())
         sync = ClockSync(quantum_us=QUANTUM_US, wander_us=SHARED_CLOCK_WANDER_US)
         spec = TrialSpec(self._trials, 0, CLIENTS, Arm(case.transport, case.transport))
         plan = replace(self.plan, drain_s=_drain_s(case))
         self._trials += 1
-        self.clients.simulate_clock(pretence)
+        self.clients.simulate_clock(client_clock)
         with self._channel(case), Proxy(self.server.host, _port(self.server), case.impairment) as proxy:
             self._connect(case, proxy.url)
             self._probe(sync, PROBES_AT_START)
@@ -106,8 +107,8 @@ class Rig:
             ordered = self._operator.start_trial(start_request(RUN, plan, spec, start_after_s=SETTLE_S))
             if case.step_in_trial:
                 middle_us = (ordered.first_due_us + ordered.last_due_us) / 2 - self.anchor_us
-                pretence = replace(pretence, step_at_us=middle_us)
-                self.clients.simulate_clock(pretence)
+                client_clock = replace(client_clock, step_at_us=middle_us)
+                self.clients.simulate_clock(client_clock)
             ends_us = ordered.last_due_us + plan.drain_s * 1e6 - self.anchor_us
             is_complete = self.clients.wait_until_complete(max(0.0, ends_us - clock.monotonic_us()) / 1e6)
             self._probe(sync, PROBES_AFTER_TRIAL)
@@ -124,12 +125,12 @@ class Rig:
             client_loop_lag_ms_p99=collected.loop_lag_ms_p99,
             disconnects=collected.disconnects,
         )
-        truth = Truth(self.anchor_us, pretence, tuple(proxy.passages), proxy.cut_us)
+        truth = Truth(self.anchor_us, client_clock, tuple(proxy.passages), proxy.cut_us)
         return Finished(case, record, measure(record, plan), truth)
 
     @contextlib.contextmanager
     def _channel(self, case: Case) -> Iterator[None]:
-        """The clock's channel, through a proxy of its own where it is to be slower one way."""
+        """Open the clock's channel, through a proxy of its own if one direction is to be slower."""
         port = self.server.clock_port or _port(self.server)
         if not case.channel_delay_us:
             self.clients.open_clock(self.server.host, port, channel=self.server.clock_channel)
@@ -149,7 +150,7 @@ class Rig:
 
 @contextlib.contextmanager
 def set_up(folder: Path, *, notifications: int) -> Iterator[Rig]:
-    """A server whose time base is known to the microsecond, and clients. Raises `Unfit`."""
+    """Start clients and a server whose time base is known to the microsecond. Raises `Unfit`."""
     anchor_us = clock.anchor_us()
     settings = {
         "SIAR_RECORDER": "0",
@@ -177,7 +178,7 @@ def set_up(folder: Path, *, notifications: int) -> Iterator[Rig]:
 def _drain_s(case: Case) -> float:
     injected = case.impairment
     own_s = CUT_DRAIN_S if injected.cut_at is not None else DRAIN_S
-    return own_s + injected.delay_us / 1e6 + injected.away_us / 1e6
+    return own_s + injected.delay_us / 1e6 + injected.outage_us / 1e6
 
 
 def _port(server: Server) -> int:

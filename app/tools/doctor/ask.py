@@ -1,6 +1,6 @@
-"""One HTTP request as a check makes it: past all proxies of the environment, and with a strange certificate accepted.
+"""A check's HTTP request: bypasses all proxies of the environment and accepts any certificate.
 
-Nothing secret is sent. Who has to trust the certificate is the browser; here it is only told whether one would.
+Nothing secret is sent. Whether a browser would trust the certificate is a check of its own.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 TIMEOUT_S = 3.0
-"""A LAN answers in milliseconds. What has not come by then is held back."""
+"""A LAN answers in milliseconds; what takes longer than this counts as held back."""
 
 BODY_BYTES_MAX = 65_536
 
 TROUBLE = (OSError, http.client.HTTPException, ValueError)
-"""What a request may end with (a time-out and a failed handshake are kinds of `OSError`; an address that can be none, as
-one whose port is no number, is a `ValueError`)."""
+"""Exceptions of a failed request. A timeout and a failed TLS handshake are kinds of `OSError`; an impossible address,
+such as one with a port that is no number, raises `ValueError`."""
 
 
 class Answer(NamedTuple):
-    """The answer to a request."""
+    """The response to a request."""
 
     status: int
     content_type: str
     body: bytes
-    """Its beginning."""
+    """The first `BODY_BYTES_MAX` bytes of the body."""
 
 
 def connection(url: str, *, timeout_s: float = TIMEOUT_S) -> http.client.HTTPConnection:
-    """A connection to a URL's host, opened by its first request."""
+    """Return a connection to a URL's host; it is opened by its first request."""
     parts = urlsplit(url)
     if parts.scheme == "https":
         return http.client.HTTPSConnection(
@@ -41,7 +41,7 @@ def connection(url: str, *, timeout_s: float = TIMEOUT_S) -> http.client.HTTPCon
 
 
 def get(url: str, path: str, *, timeout_s: float = TIMEOUT_S) -> tuple[int, bytes]:
-    """Status and the beginning of the body. Raises what is in `TROUBLE`."""
+    """Send a GET. Returns status and the beginning of the body. Raises the exceptions in `TROUBLE`."""
     answer = request("GET", url.rstrip("/") + path, timeout_s=timeout_s)
     return answer.status, answer.body
 
@@ -54,7 +54,7 @@ def request(
     body: bytes | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Answer:
-    """One request on a connection of its own. Raises what is in `TROUBLE`."""
+    """Send one request on a new connection. Raises the exceptions in `TROUBLE`."""
     link = connection(url, timeout_s=timeout_s)
     parts = urlsplit(url)
     target = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
@@ -67,7 +67,7 @@ def request(
 
 
 def unchecked() -> ssl.SSLContext:
-    """TLS without looking at who answers."""
+    """Return a TLS context that accepts any certificate."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""What one check found: a state, a sentence and, where something is not as it should be, what to do next."""
+"""The result of one check: a state, a sentence and, if something is wrong, the next step."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from app.i18n import Words
 
 
 class FindingState(StrEnum):
-    """How good it is."""
+    """Severity of a finding."""
 
     OK = "ok"
     WARN = "warn"
-    """It works, but figures or some phones may suffer."""
+    """The service works, but figures or some phones may suffer."""
     FAIL = "fail"
-    """It cannot work like this."""
+    """The service cannot work like this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. Its words are `doctor.<name>.<code>` and, unless ok, that with `.next`."""
+    """The result of one check. Its texts are `doctor.<name>.<code>` and, unless OK, the same key with `.next`."""
 
     name: str
-    """What was looked at: `port`."""
+    """The check, for example `port`."""
     state: FindingState
     code: str
-    """What was found: `taken`."""
+    """The result, for example `taken`."""
     places: Mapping[str, object] = field(default_factory=dict)
-    """What its sentences are filled in with."""
+    """Values for the placeholders of its texts."""
 
     def sentence(self, words: Words) -> str:
-        """What was found."""
+        """Return the sentence that says what was found."""
         return words.say(f"doctor.{self.name}.{self.code}", **self.places)
 
     def next_step(self, words: Words) -> str | None:
-        """What to do about it; `None` where there is nothing to do."""
+        """Return the suggested remedy; `None` for a finding that is OK."""
         if self.state is FindingState.OK:
             return None
         return words.say(f"doctor.{self.name}.{self.code}.next", **self.places)
 
 
 def ok(name: str, code: str, /, **places: object) -> Finding:
-    """As it should be."""
+    """Return a finding: as it should be."""
     return Finding(name, FindingState.OK, code, places)
 
 
 def warn(name: str, code: str, /, **places: object) -> Finding:
-    """Works, with a drawback."""
+    """Return a finding: works with a drawback."""
     return Finding(name, FindingState.WARN, code, places)
 
 
 def fail(name: str, code: str, /, **places: object) -> Finding:
-    """Cannot work."""
+    """Return a finding: cannot work."""
     return Finding(name, FindingState.FAIL, code, places)

@@ -17,11 +17,11 @@ from app.tools.doctor import ask
 from app.tools.doctor.subject import Subject, subject_of
 
 TIMEOUT_S = 1.2
-"""For each of two ways; the container's check has three seconds."""
+"""Timeout of each of two attempts; the container's health check has three seconds."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 where it answers 200, 1 where not."""
+    """Return the exit code: 0 if the server answers 200, else 1."""
     parser = argparse.ArgumentParser(prog="python -m app.tools.doctor.health", description=__doc__)
     parser.add_argument("--host", help="where `serve --host` listens, if SIAR_HOST does not say it")
     parser.add_argument("--port", type=int, help="likewise of `serve --port`")
@@ -32,11 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SiarError as error:
         print(f"siar: {error}", file=sys.stderr)
         return 1
-    # `serve --https` makes a certificate of which no setting knows.
-    said = [_answer(replace(subject, is_secure=is_secure)) for is_secure in {subject.is_secure, True}]
-    if "200" not in said:
-        print(f"siar: not healthy: GET /healthz: {', '.join(said)}", file=sys.stderr)
-    return int("200" not in said)
+    # `serve --https` creates a certificate that no setting mentions, so HTTPS is tried in any case.
+    answers = [_answer(replace(subject, is_secure=is_secure)) for is_secure in {subject.is_secure, True}]
+    if "200" not in answers:
+        print(f"siar: not healthy: GET /healthz: {', '.join(answers)}", file=sys.stderr)
+    return int("200" not in answers)
 
 
 def _answer(subject: Subject) -> str:

@@ -1,4 +1,4 @@
-"""The machine as checks see it: its small files and what its own tools say. Nothing is ever changed."""
+"""Read-only access of the checks to the machine: small files, and output of system tools."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FILE_BYTES_MAX = 262_144
-"""What is read here has lines, not pages."""
+"""Upper bound of what is read of a file; system files read here have a few lines."""
 
 COMMAND_TIMEOUT_S = 3.0
-"""A tool that asks for a password, or waits for a daemon, is left."""
+"""Timeout that abandons a tool which asks for a password or waits for a daemon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Files under a root and commands on a path; a test gives folders of its own."""
+    """Files below a root, and commands on a search path; tests set both to folders of their own."""
 
     root: Path = Path("/")
     search_path: str = field(default_factory=lambda: os.environ.get("PATH", os.defpath))
     platform: str = sys.platform
 
     def text(self, path: str) -> str | None:
-        """The beginning of a file (`path` without the leading slash); `None` where it cannot be read."""
+        """Return the beginning of a file (`path` without the leading slash); `None` if it cannot be read."""
         try:
             with (self.root / path).open("rb") as file:
                 return file.read(FILE_BYTES_MAX).decode("utf-8", "replace")
@@ -33,14 +33,14 @@ class Machine:
             return None
 
     def has(self, path: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Return whether the file or folder exists."""
         try:
             return (self.root / path).exists()
-        except OSError:  # Python 3.11 lets "permission denied" through.
+        except OSError:  # In Python 3.11, `exists` raises "permission denied".
             return False
 
-    def said(self, *command: str) -> str | None:
-        """What a command prints; `None` where it is missing, fails, or takes too long."""
+    def output(self, *command: str) -> str | None:
+        """Return the output of a command; `None` if it is missing, fails, or takes too long."""
         program = shutil.which(command[0], path=self.search_path)
         if program is None:
             return None

@@ -1,4 +1,4 @@
-"""A service to look at: the one that runs at the address, or else one that is started there for the look."""
+"""The service to check: one that already runs at the address, or one started there for the checks."""
 
 from __future__ import annotations
 
@@ -14,27 +14,25 @@ from app.tools.doctor import ask
 from app.tools.doctor.finding import Finding, fail
 from app.tools.doctor.subject import Subject
 
-NAME = "service"
-
 HEARTBEAT_S = 1
-"""Heartbeat interval of the server that is started for the check, so that a second event comes soon."""
+"""Heartbeat interval of the server started for the checks; short, so that a second event comes soon."""
 
 
 def runs_at(url: str) -> bool:
-    """Whether a Siar server answers there."""
+    """Return whether a Siar server answers at the URL."""
     try:
         status, body = ask.get(url, "/version")
         answer = json.loads(body)
-    except ask.TROUBLE:  # No JSON is a `ValueError` too.
+    except ask.TROUBLE:  # Invalid JSON raises `ValueError`, which is included.
         return False
     return status == 200 and isinstance(answer, dict) and answer.get("name") == "siar"
 
 
 @contextlib.contextmanager
 def started(subject: Subject) -> Iterator[Finding | None]:
-    """A server at the subject's address for the length of the block, or why there is none.
+    """Start a server at the subject's address for the duration of the block; yields a finding if it cannot start.
 
-    It is the real one, in a folder of its own that is removed afterwards.
+    It is the real server, with a temporary folder of runs.
     """
     with tempfile.TemporaryDirectory(prefix="siar-doctor-") as folder, contextlib.ExitStack() as stack:
         trouble: Finding | None = None
@@ -52,5 +50,5 @@ def started(subject: Subject) -> Iterator[Finding | None]:
                 )
             )
         except Unfit as unfit:
-            trouble = fail(NAME, "no_start", reason=str(unfit))
+            trouble = fail("service", "no_start", reason=str(unfit))
         yield trouble

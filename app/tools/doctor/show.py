@@ -1,4 +1,4 @@
-"""Findings as lines for a terminal, and as JSON."""
+"""Output of findings: lines for a terminal, and JSON."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from app.i18n import Words
 from app.tools.doctor.finding import Finding, FindingState
 
 SCHEMA_VERSION = 1
-"""Of the JSON. 1: the first."""
+"""Version of the JSON document. 1: the first."""
 
 
 def lines(findings: Iterable[Finding], words: Words) -> Iterator[str]:
-    """A line for each, with its state in words, and one more for what to do next."""
+    """Yield a line with state and sentence for each finding, and another one for its next step."""
     marks = {state: words.say(f"doctor.state.{state}") for state in FindingState}
     width = max(len(mark) for mark in marks.values())
     for finding in findings:
@@ -25,7 +25,7 @@ def lines(findings: Iterable[Finding], words: Words) -> Iterator[str]:
 
 
 def as_json(findings: Sequence[Finding], words: Words) -> str:
-    """The findings with their codes, for programs, and their sentences, for people."""
+    """Return the findings as JSON: codes for programs, sentences for people."""
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "fit": all(finding.state is not FindingState.FAIL for finding in findings),

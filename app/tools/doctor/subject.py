@@ -1,4 +1,4 @@
-"""What is looked at: a service that is to run, or runs, at an address."""
+"""The service to be checked: where it listens, or will listen."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from app.server.wsgi.addresses import bracketed, lan_addresses
 from app.settings import Settings, is_loopback
 
 EVERYWHERE = ("0.0.0.0", "::")
-"""Hosts that stand for all addresses of a machine."""
+"""Hosts that mean all addresses of a machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Where the service listens, and what it needs there."""
+    """Address and resources of the service to be checked."""
 
     host: str
     port: int
     clock_port: int
-    """0: any free one."""
+    """Port of the clock process; 0: any free port."""
     is_secure: bool
     runs_dir: Path
     connections_max: int
     prefix: str = ""
-    """Below it everything is; the service is found without it, too, but its pages refer to what is below."""
+    """Path below which everything is. The service also answers without it, but its pages refer to URLs below it."""
 
     @property
     def is_for_this_machine_only(self) -> bool:
-        """Whether it listens on loopback alone."""
+        """True if the service listens on loopback only."""
         return is_loopback(self.host)
 
     def lan(self) -> list[str]:
-        """Addresses at which other machines reach it, the likeliest first; none without a network."""
+        """Return the addresses at which other machines reach it, the likeliest first; none without a network."""
         if self.is_for_this_machine_only:
             return []
         return lan_addresses() if self.host in EVERYWHERE else [self.host]
 
     def local(self) -> str:
-        """The address at which this machine reaches it best."""
+        """Return the address at which this machine reaches it."""
         return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
 
     def url(self, address: str) -> str:
-        """The service's URL under an address, without a slash at the end."""
+        """Return the service's URL at an address, without a trailing slash."""
         return f"{'https' if self.is_secure else 'http'}://{bracketed(address)}:{self.port}{self.prefix}"
 
 
 def subject_of(settings: Settings) -> Subject:
-    """The service that these settings describe."""
+    """Return the service that these settings describe."""
     return Subject(
         host=settings.host,
         port=settings.port,

@@ -1,1 +1,1 @@
-"""Load by Locust: from fifty users to thousands, in the same blocks, store and analysis as every other run."""
+"""Load tests with Locust, from fifty to thousands of users, with the plan, store and analysis of every other run."""

@@ -1,7 +1,7 @@
-"""Whether Locust's users and the built-in clients see the same: medians of the kernel's lane, paired by block.
+"""Agreement of Locust's users with the built-in clients: medians of the kernel delay, paired by block.
 
-Both run in every block, in random order, on the same server, with the same schedule. They agree where the middle of
-the differences is within 0.1 ms or a tenth of the built-in clients' median, whichever is more.
+Both generators run in every block, in random order, on the same server, with the same schedule. They agree if the
+pseudo-median of the differences is within 0.1 ms or a tenth of the built-in clients' median, whichever is larger.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ MARGIN_SHARE = 0.10
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One transport with so many users."""
+    """Comparison of both generators for one transport and number of users."""
 
     transport: str
     users: int
     blocks: int
-    """Both sides believed."""
+    """Number of blocks with a valid trial of both generators."""
     built_in_ms: float | None
-    """Median of the trials' medians."""
+    """Median over blocks of the trials' medians."""
     locust_ms: float | None
     difference_ms: float | None
-    """Locust minus built-in: Hodges and Lehmann's middle of the block differences."""
+    """Locust minus built-in: Hodges and Lehmann's estimate over the block differences."""
     margin_ms: float | None
     agrees: bool
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields as a JSON object."""
         return asdict(self)
 
 
 def agreements(lines: Sequence[TrialLine]) -> tuple[Agreement, ...]:
-    """All transports and counts of users that both sides measured."""
+    """Return one comparison for each transport and number of users."""
     cells = sorted({(each.transport, each.users) for each in lines}, key=lambda cell: (cell[1], cell[0]))
     return tuple(_agreement(transport, users, lines) for transport, users in cells)
 
@@ -54,7 +54,7 @@ def _agreement(transport: str, users: int, lines: Sequence[TrialLine]) -> Agreem
         generator: {
             each.block: value
             for each in own
-            if each.generator == generator and (value := each.lanes.kernel.quantile_ms(0.5)) is not None
+            if each.generator == generator and (value := each.delays.kernel.quantile_ms(0.5)) is not None
         }
         for generator in (BUILT_IN, LOCUST)
     }

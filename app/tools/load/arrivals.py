@@ -1,7 +1,7 @@
-"""What Locust's users received, put in order: arrivals by client, what the generator added, and whose stamps are missing.
+"""Conversion of the rows that Locust's users recorded: arrivals by client, the generator's delay, missing stamps.
 
-A kernel stamp is an arrival's own where its read held one notification. Where it held several, or the kernel gave none,
-the arrival counts from the read, which can only be later.
+A kernel stamp belongs to an arrival if its read held one notification only. If it held several, or the kernel gave no
+stamp, the arrival counts from the read, which can only be later.
 """
 
 from __future__ import annotations
@@ -12,39 +12,40 @@ from dataclasses import dataclass, field
 from app.lab.run.clients import Arrival
 from app.tools.load.generators import REPLAYED, SHARED, GeneratorRow
 
-SelfUs = Mapping[tuple[int, int], float]
-"""What the generator added to an arrival, by client and seq: handler minus kernel."""
+GeneratorDelaysUs = Mapping[tuple[int, int], float]
+"""Generator delay of an arrival, by client and seq: read stamp minus kernel stamp."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """Of the arrivals that have a delay: first ones, replays aside.
+    """Counts of stamps, over arrivals that have a delay: first arrivals that are not replays.
 
-    What comes again, or comes late because a connection broke, is the server's doing and says nothing about stamps.
+    Repeated arrivals, and replays after a broken connection, are caused by the server and say nothing about stamps.
     """
 
     arrivals: int = 0
     missing: int = 0
-    """How many have no kernel stamp of their own."""
+    """Number of arrivals without a kernel stamp of their own."""
     shared: int = 0
-    """How many of those came with others in one read."""
+    """Number of those that were read together with others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """All that arrived in a trial."""
+    """All arrivals of a trial."""
 
     by_client: dict[int, tuple[Arrival, ...]] = field(default_factory=dict)
-    """In the order in which it was read, received when the *kernel* received it: the generator's share is not in it."""
-    self_us: SelfUs = field(default_factory=dict)
-    """Of the arrivals that have a delay and a stamp of their own."""
+    """Arrivals in the order of reading, stamped by the *kernel* if possible, so that the generator's delay is
+    excluded."""
+    generator_delays_us: GeneratorDelaysUs = field(default_factory=dict)
+    """Generator delays, for arrivals that have a delay and a stamp of their own."""
     stamps: Stamps = field(default_factory=Stamps)
 
 
 def arrived(rows: Iterable[GeneratorRow]) -> Arrived:
-    """The rows of all processes, each in the order in which it read."""
+    """Convert the rows of all processes; each process's rows must be in the order of reading."""
     by_client: dict[int, list[Arrival]] = {}
-    self_us: dict[tuple[int, int], float] = {}
+    generator_delays_us: dict[tuple[int, int], float] = {}
     seen: set[tuple[int, int]] = set()
     count = missing = shared = 0
     for row in rows:
@@ -64,7 +65,9 @@ def arrived(rows: Iterable[GeneratorRow]) -> Arrived:
         missing += not has_own
         shared += is_shared
         if has_own:
-            self_us[place] = (row.read_ns - row.kernel_ns) / 1000
+            generator_delays_us[place] = (row.read_ns - row.kernel_ns) / 1000
     return Arrived(
-        {client: tuple(own) for client, own in by_client.items()}, self_us, Stamps(count, missing, shared)
+        {client: tuple(own) for client, own in by_client.items()},
+        generator_delays_us,
+        Stamps(count, missing, shared),
     )

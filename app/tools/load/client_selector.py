@@ -1,7 +1,7 @@
-"""The clients of a load run: built-in ones or Locust's users, whichever the arm asks for, behind one link.
+"""The clients of a load run behind one interface: built-in ones or Locust's users, selected by the arm.
 
-The clock is always probed by the built-in clients' process, which then does nothing else; on one machine CLOCK_MONOTONIC
-is the same for it and for Locust's processes.
+The clock is always probed by the built-in clients' process, even if Locust's users are measured. On one machine, both
+share CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from app.core.client import POLLING
 from app.core.plan.scenario import Arm
 from app.lab.run.client_link import ClientLink, Collected
 from app.store.store import StampedProbe
-from app.tools.load.arrivals import SelfUs, Stamps, arrived
+from app.tools.load.arrivals import GeneratorDelaysUs, Stamps, arrived
 from app.tools.load.generators import Gathered, Generators
 
 LOCUST = "locust"
@@ -23,44 +23,48 @@ GENERATORS = (LOCUST, BUILT_IN)
 """Values of an arm's factor `generator`."""
 
 CONNECT_EXTRA_S = 15.0
-"""Beyond what the spawn rate needs, before the missing count as not connected."""
+"""Timeout for connecting, in addition to the time that the spawn rate needs; then the missing users count as not
+connected."""
 
 
 @dataclass(slots=True)
-class Switch:
-    """What `BuiltInClients` takes for its link. Promises the same, except that users who cannot connect are data."""
+class ClientSelector:
+    """The client link that `BuiltInClients` uses.
+
+    It has the interface of `ClientLink`, but failed connections are data, not errors.
+    """
 
     clock: ClientLink
     generators: Generators
     spawn_rate: float
     on_window: Callable[[], None] = lambda: None
-    """The window of a trial begins: everybody is told what comes."""
+    """Called at the beginning of a trial's window, when all clients know what to expect."""
     on_window_end: Callable[[], None] = lambda: None
-    """It is over: what is done now costs CPU, and none of it is the load's."""
+    """Called at the end of the window: CPU used afterwards is not part of the load."""
     is_locust: bool = True
     polls: bool = False
-    """Whether Socket.IO is spoken by long-polling."""
+    """True if Socket.IO uses long polling."""
     gathered: Gathered | None = None
-    """What Locust's users kept of the last trial; `None` for built-in clients."""
-    self_us: SelfUs = field(default_factory=dict)
+    """Records of Locust's users in the last trial; `None` for built-in clients."""
+    generator_delays_us: GeneratorDelaysUs = field(default_factory=dict)
     stamps: Stamps = field(default_factory=Stamps)
-    """Of the last trial of Locust's users."""
+    """Counts of stamps in the last trial of Locust's users."""
 
     def choose(self, arm: Arm) -> None:
-        """Who connects from now on."""
+        """Select the arm's generator for the following trials."""
         self.is_locust = arm.factors.get("generator", LOCUST) == LOCUST
         self.polls = bool(arm.factors.get("polling"))
 
     def burst(self, count: int) -> list[StampedProbe]:
-        """Probe the clock."""
+        """Probe the clock `count` times."""
         return self.clock.burst(count)
 
     def pause(self, seconds: float) -> None:
-        """Let time pass; raises `Stopped` when the run should end meanwhile."""
+        """Wait; raises `Stopped` when the run is stopped meanwhile."""
         self.clock.pause(seconds)
 
     def connect(self, clients: Sequence[dict[str, Any]]) -> None:
-        """Connect clients in this order."""
+        """Connect the clients in this order."""
         if not self.is_locust:
             self.clock.connect(clients)
             return
@@ -76,35 +80,35 @@ class Switch:
         )
 
     def expect(self, run: str, trial: int, count: int) -> None:
-        """Tell the clients what is about to come."""
-        self.gathered, self.self_us, self.stamps = None, {}, Stamps()
-        # The clock's process too, which then probes as long as the trial lasts.
+        """Announce the trial and the number of its notifications to the clients."""
+        self.gathered, self.generator_delays_us, self.stamps = None, {}, Stamps()
+        # The clock's process is included, because it probes for the duration of the trial.
         self.clock.expect(run, trial, count)
         if self.is_locust:
             self.generators.expect(run, trial, count)
         self.on_window()
 
     def wait_until_complete(self, timeout_s: float) -> bool:
-        """Whether every client received everything within the time."""
+        """Return whether every client received everything within the time."""
         if not self.is_locust:
             return self.clock.wait_until_complete(timeout_s)
         return self.generators.wait_until_complete(timeout_s)
 
     def collect(self) -> Collected:
-        """What arrived since `expect`. A user of Locust's received when its kernel did (`arrivals.py`)."""
+        """Return the arrivals since `expect`; those of Locust's users are stamped by the kernel (`arrivals.py`)."""
         self.on_window_end()
         collected = self.clock.collect()
         if not self.is_locust:
-            self.self_us = {
+            self.generator_delays_us = {
                 (client, each.seq): each.received_us - each.kernel_us
                 for client, arrivals in collected.arrivals.items()
-                for each in reversed(arrivals)  # Of one that came twice the first stays.
+                for each in reversed(arrivals)  # Of duplicates, the first arrival is kept.
                 if each.kernel_us is not None
             }
             return collected
         gathered = self.gathered = self.generators.collect()
         found = arrived(gathered.rows)
-        self.self_us, self.stamps = found.self_us, found.stamps
+        self.generator_delays_us, self.stamps = found.generator_delays_us, found.stamps
         return Collected(
             arrivals=found.by_client,
             loop_lag_ms_p99=gathered.lag_ms_p99,
@@ -114,7 +118,7 @@ class Switch:
         )
 
     def disconnect(self) -> None:
-        """Let the clients go."""
+        """Disconnect all clients."""
         if self.is_locust:
             self.generators.disconnect()
         else:

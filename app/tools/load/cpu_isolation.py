@@ -1,4 +1,4 @@
-"""Whether server and generator can take each other's time: by the cores that the system lets each of them use."""
+"""CPU isolation of server and generator: whether they can take each other's CPU time, by the cores they may use."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from app.settings import is_loopback
 
 
 class Sharing(Enum):
-    """What server and generator have to do with each other's cores."""
+    """Overlap of the cores of server and generator."""
 
     NEVER = "never"
     MAY = "may"
-    """The system may put both on one core, and may do better: it has two or more for them."""
+    """The scheduler may put both on one core, but need not: they have two or more between them."""
     MUST = "must"
-    """They have one core between them."""
+    """They have a single core between them."""
 
 
 def sharing(server: Set[int] | None, generator: Set[int]) -> Sharing:
-    """By the cores that each may use. `server`: `None` where it runs on another machine."""
+    """Return the overlap of two sets of cores. `server`: `None` if it runs on another machine."""
     if server is None or server.isdisjoint(generator):
         return Sharing.NEVER
     return Sharing.MUST if len(server | generator) == 1 else Sharing.MAY
 
 
 def cores_of_servers(servers: Iterable[Server]) -> Set[int] | None:
-    """The cores that any of these may use; `None` where none of them runs on this machine."""
+    """Return the cores that any of these servers may use; `None` if none of them runs on this machine."""
     here = [each for each in servers if is_loopback(each.host)]
     if not here:
         return None
@@ -41,17 +41,17 @@ def cores_of_servers(servers: Iterable[Server]) -> Set[int] | None:
 
 
 def cores_of(pids: Iterable[int]) -> Set[int]:
-    """The cores that any of these processes may use; all of the machine where that cannot be told."""
+    """Return the cores that any of these processes may use; all cores of the machine if that is unknown."""
     found: set[int] = set()
     if sys.platform == "linux":
         for pid in pids:
-            with contextlib.suppress(OSError):  # It has ended.
+            with contextlib.suppress(OSError):  # The process has ended.
                 found |= os.sched_getaffinity(pid)
     return found or frozenset(range(os.cpu_count() or 1))
 
 
 def _processes(server: Server) -> list[int]:
-    """Of a server on this machine; none where the system does not tell whose they are."""
+    """Return the processes of a server on this machine; none if the system does not tell which they are."""
     found: list[int] = []
     with contextlib.suppress(psutil.Error):
         root = server.pid or _listener(address_of(server.url)[1])
@@ -62,7 +62,7 @@ def _processes(server: Server) -> list[int]:
 
 
 def _listener(port: int) -> int | None:
-    """Who listens on a port of this machine, as far as this user may know."""
+    """Return the process that listens on a port of this machine, if this user may know it."""
     for each in psutil.net_connections(kind="tcp"):
         if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr.port == port and each.pid:
             return int(each.pid)

@@ -1,4 +1,4 @@
-"""The files of a load run: those of every run, `load.html` before them, and what was asked for elsewhere."""
+"""The files of a load run: `load.html`, those of every run, and those requested by flags."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def write_load(
     duration_s: float,
     language: str = LANGUAGES[0],
 ) -> tuple[Path, ...]:
-    """Write all of them; their paths, `load.html` first."""
+    """Write all files. Returns their paths, `load.html` first."""
     write_atomically(folder / PAGE, lambda file: file.write(load_html(analysis, result, language)))
     paths = [folder / PAGE, *write_all(analysis, folder)]
     text = (
         json.dumps({**result_json(analysis), "load": result_part(result)}, indent=1, allow_nan=False) + "\n"
     )
-    # The result of every run, with a part of the load's own: the same reader reads both. `result.json` stays what
-    # `./siar verify` computes again from the raw rows.
+    # The result of every run plus the part `load`, so that one reader suffices for both. `result.json` stays without
+    # it, because `./siar verify` recomputes that file from the raw rows.
     write_atomically(folder / RESULT, lambda file: file.write(text))
     paths.append(folder / RESULT)
     if json_path is not None:

@@ -1,7 +1,7 @@
-"""The generator's proof: the same users and rate against a neutral source of ours, right before they meet the server.
+"""Proof of the generator: the same users and rate against a minimal server, right before the measured trial.
 
-What it shows there is the floor: a loop of `send` in one thread, and the generator. No server can be shown to be faster
-with this generator, and where the floor is high, it is the generator or the machine that is slow.
+The delay there is the floor: a loop of `send` in one thread, plus the generator. No server can be shown to be faster
+with this generator. A high floor means that the generator or the machine is slow.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from app.tools.bench.publisher import Publisher
 from app.tools.load.client_selector import CONNECT_EXTRA_S
 from app.tools.load.cpu_isolation import Sharing
 from app.tools.load.generators import SHARED, Gathered, Generators, Handshakes
+from app.tools.load.invalid_rules import rules
 from app.tools.load.trial_line import FloorLine
-from app.tools.load.void_rules import rules
-from app.tools.load.watch import Seen, Watch
+from app.tools.load.watch import Observations, Watch
 
 NOTIFICATIONS = 5
 DRAIN_S = 3.0
 
 
 def proof_s(rate_hz: float) -> float:
-    """About how long a proof takes, connecting aside."""
+    """Return the approximate duration of a proof, without connecting."""
     return 1.0 + NOTIFICATIONS / rate_hz
 
 
@@ -42,9 +42,9 @@ def prove(
     spawn_rate: float,
     pause: Callable[[float], None],
 ) -> FloorLine:
-    """Connect users to a neutral source, publish a few notifications at the rate, and say what the lanes show."""
+    """Connect users to the minimal server, publish a few notifications at the rate, and return the measured delays."""
     with server_under_test.running(FLOOR, cores, {}) as source:
-        told = generators.connect(
+        handshakes = generators.connect(
             list(range(users)),
             transport=transport,
             url=f"http://{source.host}:{source.port}",
@@ -59,16 +59,16 @@ def prove(
             watch = Watch(generators.pids)
             dues_us = _publish(publisher, rate_hz, pause)
             generators.wait_until_complete(DRAIN_S)
-            seen = watch.end()
+            observations = watch.end()
             gathered = generators.collect()
         finally:
             publisher.close()
             generators.disconnect()
-    return _line(transport, users, rate_hz, told, dues_us, gathered, seen)
+    return _line(transport, users, rate_hz, handshakes, dues_us, gathered, observations)
 
 
 def _publish(publisher: Publisher, rate_hz: float, pause: Callable[[float], None]) -> list[int]:
-    """One notification at each due time; the due times, on the monotonic clock."""
+    """Publish one notification at each due time. Returns the due times, on the monotonic clock."""
     begin_us = clock.monotonic_us() + 100_000
     dues_us = [due_us(begin_us, rate_hz, number) for number in range(NOTIFICATIONS)]
     for due in dues_us:
@@ -81,26 +81,26 @@ def _line(
     transport: str,
     users: int,
     rate_hz: float,
-    told: Handshakes,
+    handshakes: Handshakes,
     dues_us: list[int],
     gathered: Gathered,
-    seen: Seen,
+    observations: Observations,
 ) -> FloorLine:
-    delays, own = Histogram(), Histogram()
+    delays, generator_delays = Histogram(), Histogram()
     first: set[tuple[int, int]] = set()
     for row in gathered.rows:
         if row.seq >= len(dues_us) or (row.client, row.seq) in first:
             continue
         first.add((row.client, row.seq))
         if row.flags & SHARED:
-            continue  # It arrived, and when is not known: its stamp is that of the last one in its read.
+            continue  # It arrived, but its own time is unknown: the stamp is that of the last notification in its read.
         delays.add((row.kernel_ns or row.read_ns) / 1000 - dues_us[row.seq])
         if row.kernel_ns:
-            own.add((row.read_ns - row.kernel_ns) / 1000)
-    lost = told.connected * len(dues_us) - len(first)
+            generator_delays.add((row.read_ns - row.kernel_ns) / 1000)
+    lost = handshakes.connected * len(dues_us) - len(first)
     found = rules(
-        replace(gathered, handshakes=told),
-        seen,
+        replace(gathered, handshakes=handshakes),
+        observations,
         arrivals=len(gathered.rows),
         without_stamp=sum(not row.kernel_ns for row in gathered.rows),
         shared=0,
@@ -109,19 +109,19 @@ def _line(
     troubles = [each.text for each in found]
     if lost:
         troubles.append(
-            f"{lost} of {told.connected * len(dues_us)} deliveries of the neutral source were lost."
+            f"{lost} of {handshakes.connected * len(dues_us)} deliveries of the neutral source were lost."
         )
     return FloorLine(
         transport=transport,
         users=users,
         rate_hz=rate_hz,
-        connected=told.connected,
+        connected=handshakes.connected,
         notifications=len(dues_us),
         lost=lost,
         delay_ms_p50=delays.quantile_ms(0.5),
         delay_ms_p99=delays.quantile_ms(0.99),
-        self_ms_p50=own.quantile_ms(0.5),
-        generator_cpu_share_max=seen.cpu_share_max,
+        self_ms_p50=generator_delays.quantile_ms(0.5),
+        generator_cpu_share_max=observations.cpu_share_max,
         generator_lag_ms_p99=gathered.lag_ms_p99,
         troubles=tuple(troubles),
     )

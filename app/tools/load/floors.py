@@ -1,7 +1,7 @@
-"""The floors of one level: the neutral source once beside each trial, so that a machine that changes meanwhile shows.
+"""Floors of one level: one measurement next to each trial, so that a change of the machine during the run shows.
 
-One floor before everything would say what the machine was like then. Beside each trial, in its block, the floor is
-interleaved like the transports themselves: what moves it has moved the trials beside it too.
+A single floor before the run would describe the machine at that time only. Measured in each trial's block, the floors
+are interleaved like the transports: what changed a floor has changed the trials next to it too.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from app.lab.analysis.words import TRANSPORT_TITLES, number
 from app.tools.load.trial_line import FloorLine
 
 MOVED_FACTOR = 1.5
-"""Between the lowest and the highest of a level. A floor is a median of a broadcast to all users: on a machine that is
-left alone it repeats within a tenth or two, and half as much again is something else that ran."""
+"""Factor between the lowest and highest floor of a level that counts as a change. A floor is a median of broadcasts to
+all users: on an idle machine it repeats within 10 to 20 %, so 50 % more means that something else ran."""
 
 MOVED_MS = 0.2
-"""And at least so far: with a handful of users a floor is tenths of a millisecond, of which one switch is a half."""
+"""Minimum difference, which applies as well: with few users a floor is some 0.1 ms, and one context switch is half of
+it."""
 
 FAILED_SHARE_MAX = 0.5
-"""Of a level's floors. A machine may hiccup in one block; one that does in most is not fit."""
+"""Share of a level's floors that may fail. A machine may stall in one block; one that stalls in most is not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """What the neutral source showed of one transport at one count of users."""
+    """All floors of one transport with one number of users."""
 
     transport: str
     users: int
@@ -34,28 +35,28 @@ class Floors:
 
     @property
     def medians_ms(self) -> list[float]:
-        """Of each that measured anything."""
+        """Medians of the floors that have one."""
         return [each.delay_ms_p50 for each in self.lines if each.delay_ms_p50 is not None]
 
     @property
     def median_ms(self) -> float | None:
-        """The median of their medians."""
+        """Median of the floors' medians."""
         return median(self.medians_ms) if self.medians_ms else None
 
     @property
     def range_ms(self) -> tuple[float, float] | None:
-        """The lowest and the highest of their medians; `None` for fewer than two."""
+        """Lowest and highest median; `None` for fewer than two."""
         return (min(self.medians_ms), max(self.medians_ms)) if len(self.medians_ms) > 1 else None
 
     @property
     def tail_ms(self) -> float | None:
-        """The median of their 99th percentiles."""
+        """Median of the floors' 99th percentiles."""
         tails = [each.delay_ms_p99 for each in self.lines if each.delay_ms_p99 is not None]
         return median(tails) if tails else None
 
     @property
     def has_moved(self) -> bool:
-        """Whether the machine was another one between two blocks."""
+        """True if the floors differ by more than `MOVED_FACTOR` and `MOVED_MS`: the machine has changed."""
         if self.range_ms is None:
             return False
         low, high = self.range_ms
@@ -63,21 +64,21 @@ class Floors:
 
     @property
     def failed(self) -> tuple[FloorLine, ...]:
-        """Those at which the generator did not prove itself."""
+        """The floors with which the generator did not prove itself."""
         return tuple(each for each in self.lines if each.troubles)
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """Why the generator is not to be believed at this level, in sentences; empty when it is."""
+        """Reasons why the generator is invalid at this level, as sentences; empty if it is valid."""
         if len(self.failed) <= FAILED_SHARE_MAX * len(self.lines):
             return ()
-        # Of the one that tells most: each block's own figures would say the same over and over.
-        told = max(self.failed, key=lambda each: len(each.troubles))
-        return tuple(f"Against the neutral source, {self._where}: {text}" for text in told.troubles)
+        # Those of the floor with most of them, because the others would repeat the same reasons.
+        worst = max(self.failed, key=lambda each: len(each.troubles))
+        return tuple(f"Against the neutral source, {self._where}: {text}" for text in worst.troubles)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader should know and nothing is void by."""
+        """Remarks for the reader that invalidate nothing."""
         found = []
         if self.failed and not self.troubles:
             found.append(
@@ -99,7 +100,7 @@ class Floors:
 
 
 def floors_of(lines: Iterable[FloorLine]) -> dict[tuple[str, int], Floors]:
-    """By transport and users, users ascending."""
+    """Group floors by transport and users, in ascending order of users."""
     found: dict[tuple[str, int], list[FloorLine]] = {}
     for line in lines:
         found.setdefault((line.transport, line.users), []).append(line)

@@ -1,8 +1,8 @@
-"""Gates: `name(<|<=|==|>=|>)number`, and what became of each. A gate must hold for every transport at every level.
+"""Gates: `name(<|<=|==|>=|>)number`, and their outcomes. A gate must hold for every transport at every level.
 
     delay_ms_p95<100    lost==0    errors==0    connect_ms_p95<=500
 
-A gate whose figure does not exist has not held: what was not measured is no success.
+A gate whose figure is missing has not held: what was not measured is no success.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What must hold."""
+    """A condition on one figure."""
 
     name: str
-    """One of `FIGURES`."""
+    """A key of `FIGURES`."""
     sign: str
     limit: float
 
     def __str__(self) -> str:
-        """In the form that `parse_gate` reads: every digit, and never an exponent."""
+        """Return the gate in the form that `parse_gate` reads: all digits, without an exponent."""
         return f"{self.name}{self.sign}{Decimal(repr(self.limit)).normalize():f}"
 
     def holds(self, value: float | None) -> bool:
-        """Whether a figure keeps to it; none does not."""
+        """Return whether a figure satisfies the gate; a missing one does not."""
         return value is not None and _HOLDS[self.sign](value, self.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class GateOutcome:
-    """A gate after the run."""
+    """The result of a gate after the run."""
 
     gate: Gate
     held: bool
     worst: float | None
-    """The figure that is furthest from holding; `None` where one is missing."""
+    """The figure that is furthest from holding; `None` if one is missing."""
     where: str
     """Transport and users of that figure."""
     reason: str
-    """A sentence: why it was missed, or how far it held."""
+    """A sentence: why it was missed, or by how much it held."""
 
 
 def parse_gate(text: str) -> Gate:
-    """The gate that `text` writes. Raises `Malformed` with the names that there are."""
+    """Parse a gate. Raises `Malformed`, which lists the valid names."""
     match = _FORM.fullmatch(text)
     names = ", ".join(FIGURES)
     if match is None:
@@ -79,30 +79,32 @@ def parse_gate(text: str) -> Gate:
 
 
 def judge(gate: Gate, levels: Sequence[Level]) -> GateOutcome:
-    """What became of a gate over all levels."""
+    """Return the outcome of a gate over all levels."""
     if not levels:
         return GateOutcome(gate, held=False, worst=None, where="-", reason=f"{gate}: nothing was measured.")
     figures = [(level, FIGURES[gate.name].of(level)) for level in levels]
     missed = [(level, value) for level, value in figures if not gate.holds(value)]
     level, value = _worst(gate, missed or figures)
     where = level.title
-    said = _said(value, FIGURES[gate.name].unit)
+    formatted = _formatted(value, FIGURES[gate.name].unit)
     if not missed:
         return GateOutcome(
-            gate, held=True, worst=value, where=where, reason=f"{gate}: at worst {said}, {where}."
+            gate, held=True, worst=value, where=where, reason=f"{gate}: at worst {formatted}, {where}."
         )
     others = f"; missed at {len(missed)} of {len(figures)} levels" if len(figures) > 1 else ""
-    return GateOutcome(gate, held=False, worst=value, where=where, reason=f"{gate}: {said}, {where}{others}.")
+    return GateOutcome(
+        gate, held=False, worst=value, where=where, reason=f"{gate}: {formatted}, {where}{others}."
+    )
 
 
-def _said(value: float | None, unit: str) -> str:
+def _formatted(value: float | None, unit: str) -> str:
     if value is None:
         return "not measured"
     return f"{number(value)} {unit}" if unit else f"{value:g}"
 
 
 def _worst(gate: Gate, figures: Sequence[tuple[Level, float | None]]) -> tuple[Level, float | None]:
-    """The figure that is furthest on the wrong side: a missing one before all others."""
+    """Return the level whose figure is furthest on the wrong side; a missing figure is the worst."""
 
     def badness(pair: tuple[Level, float | None]) -> float:
         value = pair[1]

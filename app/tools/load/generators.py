@@ -1,4 +1,4 @@
-"""Locust's processes as the runner sees them: each with a share of the users, their columns put together afterwards."""
+"""Locust's processes as seen by the runner: users are distributed among them, and their records are merged."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ ANSWER_TIMEOUT_S = 60.0
 
 REPLAYED = 1
 SHARED = 2
-"""Bits of a row's flags, as `loadtests/recording.py` sets them."""
+"""Bits of a row's flags, as set by `loadtests/recording.py`."""
 
 _COLUMNS = {"client": "I", "seq": "I", "offset": "q", "read_ns": "q", "kernel_ns": "q", "flags": "B"}
 
 
 @dataclass(frozen=True, slots=True)
 class Handshakes:
-    """What became of the attempts to connect: data with a denominator."""
+    """Outcomes of the attempts to connect."""
 
     wanted: int
-    """Users."""
+    """Number of users."""
     connected: int
-    """Of those, how many held a connection at the end of connecting, or when a trial began."""
+    """Number of those users that were connected at the end of connecting, or when a trial began."""
     attempts: int
     failures: Mapping[str, int]
-    """By reason."""
+    """Numbers of failed attempts by reason."""
     connect_us: tuple[int, ...]
-    """Of each success, from dialling to the server's word."""
+    """Duration of each successful handshake, from dialling to the server's confirmation."""
 
     @property
     def failed(self) -> int:
-        """Attempts that came to nothing, for whatever reason."""
+        """Number of failed attempts, for whatever reason."""
         return sum(self.failures.values())
 
 
@@ -54,75 +54,75 @@ class GeneratorRow:
     offset: int
     read_ns: int
     kernel_ns: int
-    """0: none."""
+    """0: no kernel stamp."""
     flags: int
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What all processes kept of a trial."""
+    """Merged records of all processes for one trial."""
 
     rows: tuple[GeneratorRow, ...]
-    """By process, each in the order in which it read."""
+    """Rows by process, each in the order of reading."""
     handshakes: Handshakes
     lag_ms_p99: float | None
-    """Of the process that was latest."""
+    """Event loop lag of the worst process."""
     cpu_s: float
     disconnects: int
-    """Connections that broke since `expect`."""
+    """Number of connections that broke since `expect`."""
     malformed: int
     broken_before: int = 0
-    """Connections that broke between connecting and `expect`: no trial was under way, and they count all the same."""
+    """Number of connections that broke between connecting and `expect`: before the trial, but counted as errors too."""
 
 
 class GeneratorProcess(ClientLink):
-    """One process of Locust's. What waits for an answer raises `Unfit` when none comes in time."""
+    """One process of Locust. Methods that wait for an answer raise `Unfit` on a timeout."""
 
     __slots__ = ()
 
     def order_users(self, order: Mapping[str, Any]) -> None:
-        """Have users started; `await_users` hears what became of it."""
+        """Order users to be started; `await_users` returns the outcome."""
         self._command({"do": "connect", **order})
 
     def await_users(self, timeout_s: float) -> dict[str, Any]:
-        """The answer to `order_users`."""
+        """Return the answer to `order_users`."""
         with _in_words():
             return self._await("ready", timeout_s=timeout_s)
 
     def expect_trial(self, expectation: Mapping[str, Any]) -> None:
-        """Tell what is about to come."""
+        """Announce the next trial."""
         self._command({"do": "expect", **expectation})
 
     def order_collection(self) -> None:
-        """Have what arrived handed over."""
+        """Order the recorded arrivals; `await_collection` returns them."""
         self._command({"do": "collect"})
 
     def await_collection(self) -> dict[str, Any]:
-        """The answer to `order_collection`."""
+        """Return the answer to `order_collection`."""
         with _in_words():
             return self._await("collected", timeout_s=ANSWER_TIMEOUT_S)
 
     def disconnect(self) -> None:
-        """Let the users go."""
+        """Disconnect the users."""
         with _in_words():
             super().disconnect()
 
 
 class Generators:
-    """All processes, and how users are shared out among them."""
+    """All processes, and the distribution of users among them."""
 
     def __init__(self, processes: Sequence[GeneratorProcess]) -> None:
         self._processes = processes
         self._busy: list[GeneratorProcess] = []
-        """Those that hold users."""
+        """Processes that have users."""
         self._complete: set[int] = set()
-        """Those that have said so since `expect`, by process id: they say it once."""
+        """Ids of processes that have reported completion since `expect`, which they do once."""
         self._wanted = 0
         self.handshakes = Handshakes(0, 0, 0, {}, ())
 
     @property
     def pids(self) -> list[int]:
-        """The processes."""
+        """The process ids."""
         return [each.pid for each in self._processes]
 
     def connect(
@@ -136,7 +136,7 @@ class Generators:
         spawn_rate: float,
         timeout_s: float,
     ) -> Handshakes:
-        """Connect users, as many a second as `spawn_rate` in all; what is not in by `timeout_s` has not connected."""
+        """Connect users at `spawn_rate` per second in total. Those not connected after `timeout_s` have failed."""
         self._wanted = len(clients)
         count = len(self._processes)
         shares = [list(clients[place::count]) for place in range(count)]
@@ -151,13 +151,13 @@ class Generators:
         return self.handshakes
 
     def expect(self, run: str | None, trial: int, count: int, *, first_offset: int = 0) -> None:
-        """Tell all what is about to come."""
+        """Announce the next trial to all processes."""
         self._complete.clear()
         for each in self._busy:
             each.expect_trial({"run": run, "trial": trial, "count": count, "first_offset": first_offset})
 
     def wait_until_complete(self, timeout_s: float) -> bool:
-        """Whether everyone that is connected has everything within the time."""
+        """Return whether every connected user received everything within the time."""
         until_us = clock.monotonic_us() + round(timeout_s * 1e6)
         for each in self._busy:
             if each.pid not in self._complete:
@@ -167,7 +167,7 @@ class Generators:
         return True
 
     def collect(self) -> Gathered:
-        """What arrived since `expect`."""
+        """Return the merged records since `expect`."""
         for each in self._busy:
             each.order_collection()
         answers = [each.await_collection() for each in self._busy]
@@ -186,7 +186,7 @@ class Generators:
         )
 
     def disconnect(self) -> None:
-        """Let all users go."""
+        """Disconnect all users."""
         for each in self._busy:
             each.disconnect()
         self._busy = []

@@ -1,9 +1,9 @@
-"""The gates as JUnit XML, which every CI service shows: a test case for each gate, and one for the generator.
+"""Gates as JUnit XML, which every CI service shows: one test case per gate, and one for the generator.
 
-A ramp is meant to break its gates: it has a case for each transport instead, which fails where the gates held at no level.
-A run that broke off has one more, an error: the gates that it left behind were judged by a part of it.
+A ramp is meant to break its gates, so it has one case per transport, which fails if the gates held at no level. A run
+that was interrupted has an additional error, because its gates were judged by a part of it.
 
-Form: the de-facto schema that Jenkins, GitLab and GitHub's reporters read (`testsuites`, `testsuite`, `testcase`,
+Format: the de-facto schema of Jenkins's, GitLab's and GitHub's reporters (`testsuites`, `testsuite`, `testcase`,
 `failure`, `error`, `skipped`, `system-out`).
 """
 
@@ -18,7 +18,7 @@ from app.tools.load.words import BROKEN_OFF, capacity_sentences, gates_listed
 
 SUITE = "siar load"
 XML_FORBIDDEN = {code: None for code in range(32) if chr(code) not in "\t\n\r"}
-"""Characters that XML 1.0 cannot hold."""
+"""Control characters, which XML 1.0 does not allow."""
 
 DIFFER = "The medians differ by more than 0.1 ms and a tenth."
 NOTHING_TO_COMPARE = "No block of both is to be believed."
@@ -26,18 +26,18 @@ NOTHING_TO_COMPARE = "No block of both is to be believed."
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What the run says of one thing that was asked."""
+    """One test case."""
 
     name: str
     failure: str | None = None
     skipped: str | None = None
-    """Why nothing is known of it."""
-    said: str | None = None
-    """What was found, of a case that is more than held or missed."""
+    """The reason why nothing is known of it."""
+    output: str | None = None
+    """Findings of a case that is more than passed or failed."""
 
 
 def junit_text(result: LoadResult, *, run: str, duration_s: float) -> str:
-    """The document."""
+    """Return the XML document."""
     cases = list(_ramp_cases(result) if result.kind is Kind.RAMP else _gate_cases(result))
     root = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(
@@ -80,11 +80,11 @@ def _ramp_cases(result: LoadResult) -> Iterator[_Case]:
         capacity = result.capacity[arm]
         is_missed = capacity.users is None and not capacity.is_unknown
         yield _Case(
-            # Without a figure: a CI service knows a case of the run before by its name.
+            # The name has no figure in it, because CI services recognise a test case by its name from run to run.
             f"{arm}: a capacity under {gates_listed(result)}",
             failure=sentence if is_missed else None,
             skipped=sentence if capacity.is_unknown else None,
-            said="\n".join((sentence, *(each.reason for each in result.gates))),
+            output="\n".join((sentence, *(each.reason for each in result.gates))),
         )
 
 
@@ -94,8 +94,8 @@ def _write(suite: ElementTree.Element, run: str, case: _Case) -> None:
         ElementTree.SubElement(element, "skipped", message=_clean(case.skipped))
     if case.failure is not None:
         ElementTree.SubElement(element, "failure", message=_clean(case.failure))
-    if case.said is not None:
-        ElementTree.SubElement(element, "system-out").text = _clean(case.said)
+    if case.output is not None:
+        ElementTree.SubElement(element, "system-out").text = _clean(case.output)
 
 
 def _clean(text: str) -> str:

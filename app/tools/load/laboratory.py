@@ -1,4 +1,4 @@
-"""The laboratory of a load run: the built-in one with another link, and an eye on the generator in every window."""
+"""Trials of a load run: the built-in laboratory with another client link, and a watch on the generator."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ from app.lab.analysis.validity.checks import check_trial
 from app.lab.run.laboratory import Finished
 from app.lab.run.trial_run import BuiltInClients
 from app.tools.bench.own_redis import RedisHere
-from app.tools.load.client_selector import BUILT_IN, LOCUST, Switch
+from app.tools.load.client_selector import BUILT_IN, LOCUST, ClientSelector
 from app.tools.load.cpu_isolation import Sharing
+from app.tools.load.delays import delays_of
 from app.tools.load.generators import Handshakes
-from app.tools.load.lanes import lanes_of
+from app.tools.load.invalid_rules import is_believable, rules
 from app.tools.load.probe_line import Probed, ProbeLine
 from app.tools.load.probing import Probes
 from app.tools.load.trial_line import TrialLine
-from app.tools.load.void_rules import is_believable, rules
-from app.tools.load.watch import Seen, Watch
+from app.tools.load.watch import Observations, Watch
 
 
 @dataclass(slots=True)
 class LoadLaboratory(BuiltInClients):
-    """Does the trials of a load run. `switch` is its `clients`, too."""
+    """Runs the trials of a load run. `selector` is also its `clients`."""
 
-    switch: Switch | None = None
+    selector: ClientSelector | None = None
     on_trial: Callable[[TrialLine], None] = lambda _line: None
-    """Hears of each measured trial once it is over."""
+    """Called with each measured trial after it ended."""
     before_users: Callable[[TrialSpec], None] = lambda _spec: None
-    """Called right before a trial's users connect, for what is to be measured beside it."""
+    """Called right before a trial's users connect, to measure the floor of its block."""
     sharing: Sharing = Sharing.NEVER
-    """Whether server and generator can take each other's time."""
+    """Overlap of the cores of server and generator."""
     redis: RedisHere | None = None
-    """Of a preset, which asks beside each trial."""
+    """The Redis of a preset, which is probed during each trial."""
     on_probes: Callable[[ProbeLine], None] = lambda _line: None
-    """Hears what was asked beside each measured trial, and how it was answered."""
+    """Called with the probes of each measured trial after it ended."""
     _probes: Probes | None = field(init=False, default=None)
     _probed: Probed | None = field(init=False, default=None)
     _watch: Watch | None = field(init=False, default=None)
-    _seen: Seen | None = field(init=False, default=None)
+    _observations: Observations | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         BuiltInClients.__post_init__(self)
-        self.link.on_window, self.link.on_window_end = self._look, self._look_away
+        self.link.on_window, self.link.on_window_end = self._begin_window, self._end_window
 
     @property
-    def link(self) -> Switch:
-        """The switch, which must be there."""
-        assert self.switch is not None
-        return self.switch
+    def link(self) -> ClientSelector:
+        """The client selector, which must be set."""
+        assert self.selector is not None
+        return self.selector
 
     def connect(self, spec: TrialSpec) -> None:
-        """Connect the clients or users that the arm asks for; who cannot connect is data."""
+        """Connect the clients or users of the arm; failures to connect are data."""
         self.link.choose(spec.arm)
         self.before_users(spec)
         BuiltInClients.connect(self, spec)
 
     def idle(self, spec: TrialSpec) -> Finished:
-        """An idle window in which as much is asked as beside a trial: the CPU over it is the notifications' alone."""
+        """Measure an idle window with the same probes as a trial, so that the difference is due to notifications."""
         self._begin_probes()
         try:
             return BuiltInClients.idle(self, spec)
@@ -68,12 +68,12 @@ class LoadLaboratory(BuiltInClients):
             self._end_probes()
 
     def at_end(self) -> Mapping[str, object]:
-        """As everywhere; a run that was stopped asks no more."""
+        """End the probes and do what every run does at its end."""
         self._end_probes()
         return BuiltInClients.at_end(self)
 
     def measure(self, spec: TrialSpec) -> Finished:
-        """A trial, with what the generator did meanwhile."""
+        """Run a trial, and record what the generator did meanwhile."""
         finished = BuiltInClients.measure(self, spec)
         if self._probed is not None:
             arm = spec.arm
@@ -94,25 +94,25 @@ class LoadLaboratory(BuiltInClients):
             self._probed = self._probes.end()
             self._probes = None
 
-    def _look(self) -> None:
+    def _begin_window(self) -> None:
         self._begin_probes()
-        self._seen = None
+        self._observations = None
         self._watch = Watch(self.link.generators.pids if self.link.is_locust else [self.link.clock.pid])
 
-    def _look_away(self) -> None:
+    def _end_window(self) -> None:
         if self._watch is not None:
-            self._seen = self._watch.end()
+            self._observations = self._watch.end()
             self._watch = None
         self._end_probes()
 
     def _judged(self, record: TrialRecord) -> TrialRecord:
-        """With the warnings that only a load run has. Built-in clients are judged as everywhere else."""
-        gathered, seen, stamps = self.link.gathered, self._seen, self.link.stamps
-        if gathered is None or seen is None:
+        """Add the warnings that only a load run has. Trials of built-in clients are judged as in every other run."""
+        gathered, observations, stamps = self.link.gathered, self._observations, self.link.stamps
+        if gathered is None or observations is None:
             return record
         found = rules(
             gathered,
-            seen,
+            observations,
             arrivals=stamps.arrivals,
             without_stamp=stamps.missing,
             shared=stamps.shared,
@@ -123,8 +123,8 @@ class LoadLaboratory(BuiltInClients):
     def _line(self, record: TrialRecord) -> TrialLine:
         spec, plan = record.spec, arm_plan(self.plan, record.spec.arm)
         metrics, warnings = measure(record, self.plan), check_trial(record, self.plan)
-        gathered, seen = self.link.gathered, self._seen
-        told = (
+        gathered, observations = self.link.gathered, self._observations
+        handshakes = (
             gathered.handshakes if gathered else Handshakes(spec.clients, spec.clients, spec.clients, {}, ())
         )
         return TrialLine(
@@ -134,10 +134,10 @@ class LoadLaboratory(BuiltInClients):
             transport=spec.arm.transport,
             generator=LOCUST if self.link.is_locust else BUILT_IN,
             users=spec.clients,
-            connected=told.connected,
-            attempts=told.attempts,
-            failures=told.failures,
-            connect_us=told.connect_us,
+            connected=handshakes.connected,
+            attempts=handshakes.attempts,
+            failures=handshakes.failures,
+            connect_us=handshakes.connect_us,
             published=record.published,
             notifications=plan.notifications,
             expected=metrics.expected,
@@ -149,13 +149,13 @@ class LoadLaboratory(BuiltInClients):
             disconnects=record.disconnects,
             cpu_core_percent=_core_percent(record.cpu),
             source_lag_ms_p99=metrics.source_lag_ms_p99,
-            generator_cpu_share_max=seen.cpu_share_max if seen else None,
-            generator_cpu_s=seen.cpu_s if seen else None,
+            generator_cpu_share_max=observations.cpu_share_max if observations else None,
+            generator_cpu_s=observations.cpu_s if observations else None,
             generator_lag_ms_p99=record.client_loop_lag_ms_p99,
             shared=self.link.stamps.shared,
             is_believable=is_believable(warnings),
             void_codes=tuple(each.code for each in warnings if each.severity is Severity.VOID),
-            lanes=lanes_of(record.deliveries, self.link.self_us),
+            delays=delays_of(record.deliveries, self.link.generator_delays_us),
             broken_before=gathered.broken_before if gathered else 0,
         )
 

@@ -1,4 +1,4 @@
-"""Who asks again and again on one connection: the server for its time, Redis for a word."""
+"""Repeated requests on one connection: the time to a server, PING to Redis."""
 
 from __future__ import annotations
 
@@ -12,66 +12,66 @@ from app import clock
 from app.core.wire import USER_AGENT
 
 ANSWER_TIMEOUT_S = 5.0
-"""Later than that is a failure, as where somebody waits before a page."""
+"""A later answer counts as a failure."""
 
 NO_ANSWER = (OSError, ValueError, KeyError, http.client.HTTPException)
-"""What asking ends with when nobody answers, or nobody who knows what was asked."""
+"""Exceptions of a request that is not answered, or not as expected."""
 
 
-class Kept:
-    """Asks on one connection, opened again where it broke; what each answer says, microseconds."""
+class LatencyProbe:
+    """Sends requests on one connection, which is opened again after a failure, and records their durations."""
 
-    def __init__(self, connect: Callable[[], ClockAsker | PingAsker]) -> None:
+    def __init__(self, connect: Callable[[], ClockClient | PingClient]) -> None:
         self._connect = connect
-        self._connection: ClockAsker | PingAsker | None = None
+        self._connection: ClockClient | PingClient | None = None
         self.us: list[int] = []
         self.failures = 0
         with contextlib.suppress(*NO_ANSWER):
-            # The first answer on a connection has its handshake in it.
-            self._asked()
+            # The first answer on a connection includes its handshake, so it is not recorded.
+            self._request()
 
     @property
     def count(self) -> int:
-        """Answers and failures so far."""
+        """Number of answers and failures so far."""
         return len(self.us) + self.failures
 
     def ask(self, _due: int) -> None:
-        """Once."""
+        """Send one request and record its duration or failure."""
         try:
-            self.us.append(self._asked())
+            self.us.append(self._request())
         except NO_ANSWER:
             self.failures += 1
             self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _asked(self) -> int:
+    def _request(self) -> int:
         if self._connection is None:
             self._connection = self._connect()
         return self._connection.ask()
 
 
-class ClockAsker:
-    """The server's clock, which is ours: one machine, one anchor."""
+class ClockClient:
+    """Requests the server's time. Server and runner share a clock: one machine, one anchor."""
 
     def __init__(self, host: str, port: int) -> None:
         self._connection = http.client.HTTPConnection(host, port, timeout=ANSWER_TIMEOUT_S)
         self.close = self._connection.close
 
     def ask(self) -> int:
-        """From the asking to the server's first stamp."""
-        asked_us = clock.now_us()
+        """Return the time from sending the request to the server's first stamp."""
+        sent_us = clock.now_us()
         self._connection.request("GET", "/api/clock", headers={"User-Agent": USER_AGENT})
-        told = json.loads(self._connection.getresponse().read())
-        return int(told["received_us"]) - asked_us
+        times = json.loads(self._connection.getresponse().read())
+        return int(times["received_us"]) - sent_us
 
 
-class PingAsker:
-    """Redis, in its own words."""
+class PingClient:
+    """Sends PING to Redis in its own protocol."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_TIMEOUT_S)
@@ -79,9 +79,9 @@ class PingAsker:
         self.close = self._socket.close
 
     def ask(self) -> int:
-        """There and back."""
-        asked_us = clock.monotonic_us()
+        """Return the round trip time."""
+        sent_us = clock.monotonic_us()
         self._socket.sendall(b"PING\r\n")
         if self._socket.recv(64) != b"+PONG\r\n":
             raise ValueError("Redis says something else than PONG.")
-        return clock.monotonic_us() - asked_us
+        return clock.monotonic_us() - sent_us

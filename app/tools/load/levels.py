@@ -1,8 +1,8 @@
-"""What a transport did with so many users: the trials of one level put together, and every figure that a gate can name.
+"""Levels: the trials of a transport with one number of users, and every figure that a gate can name.
 
-Delays are pooled over the trials that only the server can have spoilt (`void_rules.py`), in the kernel's lane; counts
-of losses and errors are over all trials, since what is lost is lost. A tail of fewer than 100 broadcasts describes
-these and stands for no others (`measurement.md` section 4): it is marked, and a gate takes it as it is.
+Delays are pooled over the trials that only the server can have impaired (`invalid_rules.py`), and are kernel delays.
+Losses and errors are counted over all trials, because what is lost is lost. A tail of fewer than 100 broadcasts
+describes only these (`measurement.md`, section 4): it is marked, and a gate uses it unchanged.
 """
 
 from __future__ import annotations
@@ -17,52 +17,52 @@ from app.core.wire import TRANSPORTS
 from app.lab.analysis.metrics.trial_metrics import broadcasts_min
 from app.lab.analysis.statistics.quantile import median, quantile
 from app.lab.analysis.words import TRANSPORT_TITLES, number
+from app.tools.load.delays import Delays, merged_delays
 from app.tools.load.floors import Floors, floors_of
-from app.tools.load.lanes import Lanes, merged_lanes
 from app.tools.load.trial_line import FloorLine, TrialLine
 
 
 @dataclass(frozen=True)
 class Level:
-    """The trials of one arm at one count of users."""
+    """The trials of one arm with one number of users."""
 
     arm: str
     transport: str
     users: int
     trials: tuple[TrialLine, ...]
     cpu_per_delivery_us: float | None = None
-    """The server's, over idle; median of the trials."""
+    """The server's CPU above idle; median of the trials."""
     floors: Floors | None = None
-    """The neutral source at this level."""
+    """The generator's floors at this level."""
     visit: int = 0
-    """Of a spike, which comes to a level more than once: 0-based."""
+    """0-based number of the visit to this level, which a spike comes to more than once."""
 
     @property
     def title(self) -> str:
-        """How it is spoken of."""
+        """The level in words, for messages."""
         name = TRANSPORT_TITLES.get(self.arm, self.arm)
         again = " again" if self.visit else ""
         return f"{name} with {self.users} user{'s' if self.users != 1 else ''}{again}"
 
     @cached_property
-    def believed(self) -> tuple[TrialLine, ...]:
-        """The trials whose delays only the server can have spoilt."""
+    def valid_trials(self) -> tuple[TrialLine, ...]:
+        """The trials whose delays only the server can have impaired."""
         return tuple(each for each in self.trials if each.is_believable)
 
     @cached_property
-    def lanes(self) -> Lanes:
-        """Their lanes, merged."""
-        return merged_lanes(each.lanes for each in self.believed)
+    def delays(self) -> Delays:
+        """The delays of those trials, merged."""
+        return merged_delays(each.delays for each in self.valid_trials)
 
     @property
     def broadcasts(self) -> int:
-        """Measured notifications behind the delays."""
-        return sum(each.notifications for each in self.believed)
+        """Number of measured notifications that the delays are based on."""
+        return sum(each.notifications for each in self.valid_trials)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader should know of the lanes, and nothing is void by."""
-        share = self.lanes.unstamped_share
+        """Remarks on the delays for the reader that invalidate nothing."""
+        share = self.delays.unstamped_share
         if not share:
             return ()
         return (
@@ -71,21 +71,21 @@ class Level:
         )
 
     def supports(self, share: float) -> bool:
-        """Whether enough broadcasts lie behind a quantile for it to stand for more than themselves."""
+        """Return whether the number of broadcasts suffices for a quantile to be representative."""
         return share <= 0.5 or self.broadcasts >= broadcasts_min(share)
 
     def total(self, count: Callable[[TrialLine], int]) -> int:
-        """A count over all trials."""
+        """Return the sum of a count over all trials."""
         return sum(map(count, self.trials))
 
     @property
     def connect_ms(self) -> list[float]:
-        """How long each handshake that succeeded took."""
+        """Duration of each successful handshake."""
         return [us / 1000 for each in self.trials for us in each.connect_us]
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """Handshakes that failed, by reason, in all trials."""
+        """Numbers of failed handshakes by reason, over all trials."""
         failures: Counter[str] = Counter()
         for each in self.trials:
             failures.update(each.failures)
@@ -94,18 +94,18 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class LevelFigure:
-    """A figure with its unit."""
+    """A figure of a level, with its unit."""
 
     of: Callable[[Level], float | None]
     unit: str
 
 
 def _delay(share: float) -> LevelFigure:
-    return LevelFigure(lambda level: level.lanes.kernel.quantile_ms(share), "ms")
+    return LevelFigure(lambda level: level.delays.kernel.quantile_ms(share), "ms")
 
 
 def _handler(share: float) -> LevelFigure:
-    return LevelFigure(lambda level: level.lanes.handler.quantile_ms(share), "ms")
+    return LevelFigure(lambda level: level.delays.application.quantile_ms(share), "ms")
 
 
 def _connect(share: float) -> LevelFigure:
@@ -125,12 +125,12 @@ def _percent(part: Callable[[TrialLine], int], whole: Callable[[TrialLine], int]
 
 
 def _spike_percent(level: Level) -> float | None:
-    lanes = level.lanes
-    return 100 * lanes.spikes / lanes.arrivals if lanes.arrivals else None
+    delays = level.delays
+    return 100 * delays.spikes / delays.arrivals if delays.arrivals else None
 
 
 def _unstamped_percent(level: Level) -> float | None:
-    share = level.lanes.unstamped_share
+    share = level.delays.unstamped_share
     return None if share is None else 100 * share
 
 
@@ -148,9 +148,9 @@ FIGURES: Mapping[str, LevelFigure] = {
     "delay_ms_p95": _delay(0.95),
     "delay_ms_p99": _delay(0.99),
     "delay_ms_max": LevelFigure(
-        lambda level: level.lanes.max_us / 1000 if level.lanes.arrivals else None, "ms"
+        lambda level: level.delays.max_us / 1000 if level.delays.arrivals else None, "ms"
     ),
-    "delay_ms_mean": LevelFigure(lambda level: level.lanes.kernel.mean_ms, "ms"),
+    "delay_ms_mean": LevelFigure(lambda level: level.delays.kernel.mean_ms, "ms"),
     "handler_delay_ms_p50": _handler(0.50),
     "handler_delay_ms_p95": _handler(0.95),
     "handler_delay_ms_p99": _handler(0.99),
@@ -172,7 +172,7 @@ FIGURES: Mapping[str, LevelFigure] = {
     "cpu_per_delivery_us": LevelFigure(lambda level: level.cpu_per_delivery_us, "us"),
     "cpu_core_percent": LevelFigure(_core_percent, "%"),
 }
-"""By the name that a gate and the result have for it: what it gives, and in which unit."""
+"""All figures, by their names in gates and results."""
 
 
 def levels_of(
@@ -182,9 +182,9 @@ def levels_of(
     *,
     by_visit: bool = False,
 ) -> tuple[Level, ...]:
-    """The levels, users ascending, then transports as everywhere. `cpu_us`: by arm and users.
+    """Group trials into levels, in ascending order of users, then by transport. `cpu_us`: by arm and users.
 
-    `by_visit`: in the order of time, and a level that was come to twice is there twice.
+    `by_visit`: keep the order of time; a level that was visited twice appears twice.
     """
     floor_of = floors_of(floors)
     found: dict[tuple[int, str, int], list[TrialLine]] = {}
@@ -197,7 +197,7 @@ def levels_of(
             users,
             tuple(trials),
             (cpu_us or {}).get((arm, users)),
-            # The neutral source answers no polls: what it showed of the transport says nothing of who polls.
+            # The minimal server does not support polling, so its floor says nothing about users who poll.
             None if arm == POLLING else floor_of.get((trials[0].transport, users)),
             visit,
         )

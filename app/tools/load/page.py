@@ -1,4 +1,4 @@
-"""`load.html`: what is a load run's own, in the form of every report; `report.html` beside it has the comparison."""
+"""`load.html`: the page with the parts that only load runs have; `report.html` has the comparison of transports."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.words import TRANSPORT_TITLES, number
+from app.lab.report.contents.published import WHY, beside_table
 from app.lab.report.document import (
+    Block,
     Document,
     Drawing,
     Drawn,
     Figure,
     Finding,
     Findings,
+    Folded,
+    Listing,
     Numbers,
     Paragraph,
     Section,
@@ -24,37 +28,42 @@ from app.lab.report.figures.series import Lines
 from app.lab.report.figures.svg import Axis, Panel, Point
 from app.lab.report.renderers.html import html_of
 from app.lab.report.translation import in_language
+from app.lab.studies.redis import DIFFERENCES
 from app.tools.load.floors import floors_of
 from app.tools.load.levels import FIGURES, Level
 from app.tools.load.result import Kind, LoadResult
 from app.tools.load.show import gate_line
-from app.tools.load.vps_page import study_blocks
+from app.tools.load.vps_study import Study
 from app.tools.load.words import (
     AGREEMENT_HEADINGS,
     AGREEMENT_NOTE,
     GENERATOR_HEADINGS,
     GENERATOR_NOTE,
+    HOP_HEADINGS,
+    HOP_NOTE,
+    HOPS_TITLE,
     LEVEL_HEADINGS,
     LEVEL_NOTE,
     agreement_cells,
     capacity_sentences,
     ending_sentences,
     generator_cells,
+    hop_cells,
     level_cells,
     validity_sentence,
 )
 
 TICKS_APART = 1.6
-"""Levels closer than this factor would write over each other; the last one keeps its words."""
+"""Minimum ratio of two levels whose tick labels do not overlap; of two that are closer, the larger is labelled."""
 
 
 def load_html(analysis: Analysis, result: LoadResult, language: str = LANGUAGES[0]) -> str:
-    """The page as text."""
+    """Return the page as HTML."""
     return html_of(in_language(load_document(analysis, result), language))
 
 
 def load_document(analysis: Analysis, result: LoadResult) -> Document:
-    """What the page says, in order: gates first."""
+    """Return the page's content in order, gates first."""
     plan = analysis.run.plan
     kind = ParagraphKind.LABEL if result.is_valid else ParagraphKind.WARNING
     return Document(
@@ -91,7 +100,7 @@ def _sections(result: LoadResult) -> list[Section]:
             "gates", "Gates", (Findings(tuple(verdicts), main=True), *troubles) if verdicts else troubles
         ),
         Section("agreement", "Built-in clients and Locust", agreement if result.agreement else ()),
-        Section("study", "The VPS study's experiment", study_blocks(result.study)),
+        Section("study", "The VPS study's experiment", _study_blocks(result.study)),
         Section(
             "levels",
             {Kind.RAMP: "Ramp", Kind.SPIKE: "Spike", Kind.STEPS: "Steps"}.get(result.kind, "Levels"),
@@ -107,7 +116,7 @@ def _sections(result: LoadResult) -> list[Section]:
             (
                 Numbers("The generator", _table(GENERATOR_HEADINGS, map(generator_cells, result.levels))),
                 Paragraph(GENERATOR_NOTE, ParagraphKind.CAPTION),
-                *(Drawn(each) for each in [_lanes_figure(result)] if result.levels),
+                *(Drawn(each) for each in [_delays_figure(result)] if result.levels),
             ),
         ),
     ]
@@ -118,7 +127,7 @@ def _table(headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
 
 
 def _figures(result: LoadResult) -> list[Figure]:
-    # In the colours of the arms that speak the same transport.
+    # Arms with the same transport share a colour.
     transports = list(dict.fromkeys(level.transport for level in result.levels))
     delay = _lines(result.levels, FIGURES["delay_ms_p50"].of)
     tail = _lines(result.levels, FIGURES["delay_ms_p95"].of)
@@ -157,13 +166,13 @@ def _figures(result: LoadResult) -> list[Figure]:
     ]
 
 
-def _lanes_figure(result: LoadResult) -> Figure:
-    lanes = {
+def _delays_figure(result: LoadResult) -> Figure:
+    by_name = {
         name: _lines(result.levels, of)
         for name, of in (
             ("Kernel", FIGURES["delay_ms_p50"].of),
             ("Handler", FIGURES["handler_delay_ms_p50"].of),
-            ("Self", lambda level: level.lanes.own.quantile_ms(0.5)),
+            ("Self", lambda level: level.delays.generator.quantile_ms(0.5)),
         )
     }
     arms = _legend(result)
@@ -173,7 +182,7 @@ def _lanes_figure(result: LoadResult) -> Figure:
         "Self: the difference, which is the generator's own.",
         tuple(
             Drawing(name, _drawing(f"load-lane-{name.lower()}", f"{name} lane, median", "ms", lines, arms))
-            for name, lines in lanes.items()
+            for name, lines in by_name.items()
         ),
         _numbers(result, ("delay_ms_p50", "handler_delay_ms_p50")),
     )
@@ -197,22 +206,22 @@ def _legend(result: LoadResult) -> list[tuple[int, str]]:
 
 
 def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tuple[int, str]]) -> str:
-    """Lines over users. Levels lie between 1 and thousands, so that they stand on a logarithmic axis."""
+    """Return a line chart over users, with a logarithmic axis because levels range from 1 to thousands."""
     points: list[Point] = [point for own in lines.values() for point in own]
     panel = Panel(_users_axis(points), Axis.from_zero(unit, [y for _, y in points]), legend)
     if not points:
         panel.note("nothing believed")
     for series, own in lines.items():
         panel.line(sorted(own), series)
-    told = "; ".join(
+    description = "; ".join(
         f"{label}: " + ", ".join(f"{number(y)} {unit} at {x:g}" for x, y in sorted(lines.get(series, ())))
         for series, label in legend
     )
-    return panel.svg(name, title=title, description=told)
+    return panel.svg(name, title=title, description=description)
 
 
 def _users_axis(points: Sequence[Point]) -> Axis:
-    """A tick at each level, with room beside the first and the last."""
+    """Return the axis of users: a tick at each level, and space before the first and after the last."""
     counts = sorted({x for x, _ in points}) or [1.0]
     names: dict[float, str] = {}
     for count in reversed(counts):
@@ -232,3 +241,15 @@ def _numbers(result: LoadResult, names: Sequence[str]) -> Table:
         for level in result.levels
     ]
     return Table(headings, rows)
+
+
+def _study_blocks(study: Study | None) -> tuple[Block, ...]:
+    """Return the cost of the hop, then the study's tables; nothing for a run without preset."""
+    if study is None:
+        return ()
+    hops = Table(HOP_HEADINGS, [hop_cells(each) for each in study.hops], frozenset({0, 1, 3, 4}))
+    blocks: list[Block] = [Numbers(HOPS_TITLE, hops, titled=True), Paragraph(HOP_NOTE, ParagraphKind.CAPTION)]
+    for table in study.tables:
+        blocks.append(Numbers(table.title, beside_table(table), titled=True))
+        blocks.append(Paragraph(table.note, ParagraphKind.CAPTION))
+    return (*blocks, Folded(WHY, (Listing(DIFFERENCES),)))

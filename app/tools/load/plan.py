@@ -1,4 +1,4 @@
-"""What a load run is asked for, and the plan of trials that follows from it."""
+"""The options of a load run, and the plan of its trials."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from app.tools.load.result import Kind
 
 USERS_MAX = 20_000
 BLOCKS = 6
-"""The least with which an exact two-sided test of block differences can fall below 0.05."""
+"""The smallest number of blocks with which an exact two-sided test of block differences can reach p < 0.05."""
 QUICK_BLOCKS = 3
 EXTRA_BLOCKS_MIN = 3
 WARMUP_S = 2.0
 WARMUP_MAX = 20
-"""At high rates two seconds are more than any path needs to get warm."""
+"""Limit of warm-up notifications at high rates, where two seconds are longer than needed."""
 IDLE_S, QUICK_IDLE_S = 3.0, 1.0
 SETTLE_S = 1.0
 
 USERS = (50, 500, 1000, 2000, 3000)
 """The published levels."""
 SPIKE_USERS = (100, 300, 500, 300, 100)
-"""Up and down through the stress profile of the VPS study, everybody at once."""
+"""Up and down through the stress profile of the VPS study; at each level all users connect at once."""
 RAMP_USERS = (50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800)
 AGREEMENT_USERS = (1, 6, 100)
 AGREEMENT_RATE_HZ = 10.0
 
 SPIKE_SPAWN_RATE = 10_000.0
-"""All in one second: a spike is one."""
+"""Connects all users within a second, as a spike requires."""
 
-SPOKEN = (*TRANSPORTS, POLLING)
-"""What --transport takes: Socket.IO by long-polling is the same transport, spoken another way."""
+TRANSPORT_CHOICES = (*TRANSPORTS, POLLING)
+"""Values of --transport: Socket.IO by long polling is the same transport over another protocol."""
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|)")
 _UNIT_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0}
@@ -45,25 +45,25 @@ _UNIT_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0}
 
 @dataclass(frozen=True, slots=True)
 class LoadOrder:
-    """What was asked."""
+    """All options of a load run."""
 
     kind: Kind
     plan: Plan
     stages: tuple[int, ...]
-    """Users of each stage, in order; empty for a run in blocks."""
+    """Numbers of users of the stages, in order; empty for a run in blocks."""
     gates: tuple[Gate, ...]
     spawn_rate: float
     processes: int
-    """Of Locust."""
+    """Number of Locust's processes."""
     url: str | None
-    """A server that runs already; `None`: one of our own."""
+    """A server that runs already; `None`: start our own."""
     admin_token: str | None
     preset: str | None = None
-    """A published experiment (`vps.py`), with servers of its own."""
+    """A published experiment (`vps.py`), which has servers of its own."""
 
 
 def parse_duration_s(text: str) -> float:
-    """`20s`, `500ms`, `2m`, or a plain number of seconds. Raises `Malformed`."""
+    """Parse a duration such as `20s`, `500ms`, `2m`, or a number of seconds. Raises `Malformed`."""
     match = _DURATION.fullmatch(text.strip())
     seconds = float(match[1]) * _UNIT_S[match[2]] if match else 0.0
     if not 0.5 <= seconds <= 3600:
@@ -72,7 +72,7 @@ def parse_duration_s(text: str) -> float:
 
 
 def parse_users(text: str) -> tuple[int, ...]:
-    """`50,500,1000`, as they are written. Raises `Malformed`."""
+    """Parse numbers of users such as `50,500,1000`, keeping their order. Raises `Malformed`."""
     parts = [each.strip() for each in text.split(",") if each.strip()]
     if not parts or not all(each.isascii() and each.isdigit() and len(each) < 9 for each in parts):
         raise Malformed(f'--users "{text}" is no list of whole numbers, as in 50,500,1000.')
@@ -83,18 +83,18 @@ def parse_users(text: str) -> tuple[int, ...]:
 
 
 def parse_transports(text: str) -> tuple[str, ...]:
-    """`sse,socketio`, each once. Raises `Malformed`."""
+    """Parse transports such as `sse,socketio`, without duplicates. Raises `Malformed`."""
     names = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
     for name in names:
-        if name not in SPOKEN:
-            raise Malformed(f'"{name}" is no transport; there are: {", ".join(SPOKEN)}.')
+        if name not in TRANSPORT_CHOICES:
+            raise Malformed(f'"{name}" is no transport; there are: {", ".join(TRANSPORT_CHOICES)}.')
     if not names:
-        raise Malformed(f"--transport needs at least one of: {', '.join(SPOKEN)}.")
+        raise Malformed(f"--transport needs at least one of: {', '.join(TRANSPORT_CHOICES)}.")
     return names
 
 
 def arms_of(transports: Sequence[str], *, agreement: bool = False) -> tuple[Arm, ...]:
-    """An arm for each transport; for an agreement two, one with the built-in clients."""
+    """Return an arm for each transport; for an agreement test two, one of them with built-in clients."""
     if not agreement:
         return tuple(
             Arm(each, TRANSPORT_SOCKETIO, {"generator": LOCUST, "polling": True})
@@ -112,7 +112,7 @@ def arms_of(transports: Sequence[str], *, agreement: bool = False) -> tuple[Arm,
 
 
 def extra_blocks(levels: int, blocks: int) -> int:
-    """How many void blocks may be repeated: a third of all, since each level's block is one by itself."""
+    """Return how many invalid blocks may be repeated: a third of all, as each level counts its own blocks."""
     return max(EXTRA_BLOCKS_MIN, levels * blocks // 3)
 
 
@@ -129,7 +129,7 @@ def load_plan(
     quick: bool,
     is_loopback: bool,
 ) -> Plan:
-    """The plan. Raises `Malformed` for what is out of bounds."""
+    """Return the plan of trials. Raises `Malformed` for values out of bounds."""
     is_shape = kind in (Kind.STEPS, Kind.SPIKE, Kind.RAMP)
     return Plan(
         arms=arms_of(transports, agreement=kind is Kind.AGREEMENT),

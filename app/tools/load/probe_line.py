@@ -1,6 +1,6 @@
-"""What was asked beside a trial, and how it was answered: a JSON line of kind "probes" in `load.jsonl`.
+"""Records of the probes sent during a trial: a JSON line of kind "probes" in `load.jsonl`.
 
-Durations are raw, each one, in microseconds; counts have their denominators.
+All durations are recorded individually, in microseconds; counts have their denominators.
 """
 
 from __future__ import annotations
@@ -16,36 +16,38 @@ KIND = "probes"
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """One window's questions."""
+    """The probes of one window."""
 
     seconds: float
-    """Its length."""
+    """Length of the window."""
     asked: int
-    """Requests for history that were due."""
+    """Number of requests for history that were due."""
     failures: Mapping[str, int]
-    """Of those, by reason: no connection, no whole answer in time, another status than 200."""
+    """Numbers of failed requests by reason: no connection, no complete answer in time, a status other than 200."""
     answers_us: Mapping[str, tuple[int, ...]]
-    """Of the others: from when a request was due to its last byte, by what the answer says of the cache; `"none"`: nothing."""
+    """Durations of the others, from due time to the last byte, by outcome in the cache; `"none"`: no cache was
+    mentioned."""
     loop_us: tuple[int, ...]
-    """From asking for the time to the server's first stamp: its event loop's delay, and reading the request."""
+    """Durations from requesting the time to the server's first stamp: its event loop's delay, and reading the
+    request."""
     loop_failures: int
     ping_us: tuple[int, ...]
-    """Round trips of PING to Redis."""
+    """Round trip times of PING to Redis."""
     ping_failures: int
     in_server_s: Mapping[str, tuple[int, float]]
-    """The server's own count and time of answers through the cache, by outcome."""
+    """The server's own count and total time of answers through the cache, by outcome."""
     redis_cpu_s: float | None
-    """What Redis used meanwhile; `None` where its clock cannot be read."""
+    """CPU time of Redis in the window; `None` if its clock cannot be read."""
 
     @property
     def failed(self) -> int:
-        """Requests for history without a good answer."""
+        """Number of failed requests for history."""
         return sum(self.failures.values())
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeLine:
-    """Beside one trial."""
+    """The probes sent during one trial."""
 
     trial: int
     block: int
@@ -55,12 +57,12 @@ class ProbeLine:
     probed: Probed
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields as a JSON object."""
         return {"kind": KIND, **asdict(self)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ProbeLine:
-        """What `to_json` wrote. Raises `Malformed`."""
+        """Return the value that `to_json` wrote. Raises `Malformed`."""
         try:
             own = {name: value[name] for name in cls.__dataclass_fields__ if name != "probed"}
             probed = {name: value["probed"][name] for name in Probed.__dataclass_fields__}

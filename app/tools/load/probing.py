@@ -1,11 +1,11 @@
-"""Asks beside a trial, at times fixed in advance: history over HTTP, the server's clock, and Redis.
+"""Probes during a trial, at times fixed in advance: history over HTTP, the server's clock, and Redis.
 
-    GET /api/notifications   5 a second, each on a connection of its own; counted from when it was due
-    GET /api/clock          10 a second on one connection: how long the server's loop lets a request wait
-    PING                     2 a second on one connection: the way to Redis and back
+    GET /api/notifications   5 a second, each on a new connection; measured from the due time
+    GET /api/clock          10 a second on one connection: how long the server's event loop delays a request
+    PING                     2 a second on one connection: the round trip to Redis
 
-A slow answer holds back no question about history (open model). The other two ask one at a time; they count from the
-asking. All come from the runner's process, which is on the generator's cores and has nothing else to do.
+A slow answer does not delay later requests for history (open model). The other two send one request at a time, measured
+from sending. All are sent by the runner's process, which shares the generator's cores and is otherwise idle.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from app.core.pacing import due_us
 from app.core.wire import USER_AGENT
 from app.lab.run.api import Server
 from app.tools.bench.own_redis import RedisHere
-from app.tools.load.latency_probe import ANSWER_TIMEOUT_S, ClockAsker, Kept, PingAsker
+from app.tools.load.latency_probe import ANSWER_TIMEOUT_S, ClockClient, LatencyProbe, PingClient
 from app.tools.load.probe_line import Probed
 from app.tools.load.watch import cpu_ns
 
@@ -33,8 +33,8 @@ HISTORY_HZ = 5.0
 CLOCK_HZ = 10.0
 PING_HZ = 2.0
 
-UNDER_WAY_MAX = 32
-"""Requests for history at once; more wait, and their time runs."""
+CONCURRENT_MAX = 32
+"""Number of concurrent requests for history. Further ones wait, and their time is counted."""
 
 NO_CACHE = "none"
 
@@ -42,31 +42,31 @@ _COUNTED = re.compile(r'^siar_history_answers(_seconds)?_total\{outcome="(\w+)"\
 
 
 class Probes:
-    """One window."""
+    """The probes of one window."""
 
     def __init__(self, server: Server, redis: RedisHere) -> None:
-        """Connects, and asks once for history, so that what can be kept is (a warm cache)."""
+        """Connect, and request history once, so that a cache is warm."""
         parts = urlsplit(server.url)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._token = server.admin_token
         self._redis = redis
         self._stopping = threading.Event()
-        self._pool = ThreadPoolExecutor(UNDER_WAY_MAX, thread_name_prefix="siar-probe")
+        self._pool = ThreadPoolExecutor(CONCURRENT_MAX, thread_name_prefix="siar-probe")
         self._asked = 0
         self._lock = threading.Lock()
         self._failures: Counter[str] = Counter()
         self._answers_us: dict[str, list[int]] = {}
-        self._clock = Kept(lambda: ClockAsker(self._host, self._port))
-        self._ping = Kept(lambda: PingAsker(redis.port))
+        self._clock = LatencyProbe(lambda: ClockClient(self._host, self._port))
+        self._ping = LatencyProbe(lambda: PingClient(redis.port))
         with contextlib.suppress(OSError, http.client.HTTPException):
             self._get("/api/notifications")
         self._counted = self._counts()
         self._redis_ns = cpu_ns(redis.pid)
         self._begun_us = clock.monotonic_us()
         self._threads = [
-            threading.Thread(target=self._every, args=lane, name="siar-probes", daemon=True)
-            for lane in (
-                (HISTORY_HZ, self._order),
+            threading.Thread(target=self._every, args=arguments, name="siar-probes", daemon=True)
+            for arguments in (
+                (HISTORY_HZ, self._submit_history),
                 (CLOCK_HZ, self._clock.ask),
                 (PING_HZ, self._ping.ask),
             )
@@ -75,22 +75,22 @@ class Probes:
             thread.start()
 
     def answered(self, outcome: str | None = None) -> int:
-        """Answers about history so far, of one outcome or of all."""
+        """Return the number of answered requests for history so far, of one outcome or of all."""
         with self._lock:
             return sum(len(us) for name, us in self._answers_us.items() if outcome in (None, name))
 
-    def heard_of_each(self) -> int:
-        """Of what is asked, that which has been answered, or failed, least often: how often."""
+    def min_count(self) -> int:
+        """Return the smallest number of answers and failures of the three kinds of probes."""
         history = self.answered() + sum(self.failures().values())
         return min(history, self._clock.count, self._ping.count)
 
     def failures(self) -> dict[str, int]:
-        """Questions about history without a good answer so far, by reason."""
+        """Return the numbers of failed requests for history so far, by reason."""
         with self._lock:
             return dict(self._failures)
 
     def end(self) -> Probed:
-        """The window is over; what is under way is waited for."""
+        """End the window, wait for open requests, and return the records."""
         self._stopping.set()
         for thread in self._threads:
             thread.join()
@@ -109,7 +109,7 @@ class Probes:
             loop_failures=self._clock.failures,
             ping_us=tuple(self._ping.us),
             ping_failures=self._ping.failures,
-            in_server_s=_risen(self._counted, counted),
+            in_server_s=_increase(self._counted, counted),
             redis_cpu_s=(redis_ns - self._redis_ns) / 1e9 if both_known else None,  # type: ignore[operator]
         )
 
@@ -120,13 +120,13 @@ class Probes:
                 return
             ask(due)
 
-    def _order(self, due: int) -> None:
+    def _submit_history(self, due: int) -> None:
         self._asked += 1
         self._pool.submit(self._ask_history, due)
 
     def _ask_history(self, due: int) -> None:
         try:
-            status, told, _ = self._get("/api/notifications")
+            status, outcome, _ = self._get("/api/notifications")
         except (OSError, http.client.HTTPException) as error:
             with self._lock:
                 self._failures[type(error).__name__] += 1
@@ -134,19 +134,19 @@ class Probes:
         took_us = clock.monotonic_us() - due
         with self._lock:
             if status == 200:
-                self._answers_us.setdefault(told, []).append(took_us)
+                self._answers_us.setdefault(outcome, []).append(took_us)
             else:
                 self._failures[f"status {status}"] += 1
 
     def _get(self, path: str) -> tuple[int, str, bytes]:
-        """Status, what is said of the cache, and the body. Raises `OSError` and `HTTPException`."""
+        """Return status, cache outcome and body. Raises `OSError` and `HTTPException`."""
         connection = http.client.HTTPConnection(self._host, self._port, timeout=ANSWER_TIMEOUT_S)
         headers = {"Connection": "close", "User-Agent": USER_AGENT, "Authorization": f"Bearer {self._token}"}
         try:
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
             body = answer.read()
-            return answer.status, _said_of_cache(answer.getheader("Cache-Status")), body
+            return answer.status, _cache_outcome(answer.getheader("Cache-Status")), body
         finally:
             connection.close()
 
@@ -161,12 +161,12 @@ class Probes:
         return {outcome: (round(count), seconds) for outcome, (count, seconds) in found.items()}
 
 
-def _said_of_cache(status: str | None) -> str:
-    """`siar; hit`, `siar; fwd=miss`, `siar; fwd=bypass` (RFC 9211), or nothing."""
+def _cache_outcome(status: str | None) -> str:
+    """Return the outcome of a Cache-Status such as `siar; hit`, `siar; fwd=miss`, `siar; fwd=bypass` (RFC 9211)."""
     return NO_CACHE if status is None else status.rpartition(" ")[2].removeprefix("fwd=")
 
 
-def _risen(
+def _increase(
     before: dict[str, tuple[int, float]], after: dict[str, tuple[int, float]]
 ) -> dict[str, tuple[int, float]]:
     found = {}

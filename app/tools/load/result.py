@@ -1,7 +1,7 @@
-"""What a load run comes to: whether the generator is to be believed, whether the gates held, and the exit code.
+"""The result of a load run: validity of the generator, outcomes of the gates, exit code.
 
-A ramp goes on until something gives out. Where that is the generator, what it showed at the levels below stands: only a
-transport for which it is to be believed at no level makes the run one that says nothing.
+A ramp continues until something gives out. If that is the generator, its results at lower levels remain valid. Only a
+transport with no valid level at all makes the run invalid.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from app.tools.load.agreement import Agreement, agreements
 from app.tools.load.capacity import Capacity, capacities
 from app.tools.load.floors import floors_of
 from app.tools.load.gates import Gate, GateOutcome, judge, parse_gate
+from app.tools.load.invalid_rules import INSTRUMENT_CODES
 from app.tools.load.levels import FIGURES, Level, levels_of
 from app.tools.load.probe_line import ProbeLine
 from app.tools.load.trial_line import FloorLine, TrialLine
-from app.tools.load.void_rules import INSTRUMENT_CODES
-from app.tools.load.vps_study import Study, study_beside
+from app.tools.load.vps_study import Study, study_with_run
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
 EXIT_UNFIT = 3
 EXIT_GATE = 99
 
-BELIEVED_SHARE_MIN = 0.5
-"""Of a level's trials: with fewer, what is left is a choice and no measurement."""
+VALID_SHARE_MIN = 0.5
+"""Minimum share of a level's valid trials: with fewer, the remainder is a selection, not a measurement."""
 
 
 class Kind(StrEnum):
-    """What was asked."""
+    """Kind of load run."""
 
     LEVELS = "levels"
     STEPS = "steps"
@@ -49,33 +49,33 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """Everything that is said about a load run, beside the analysis that every run has."""
+    """Everything that is reported of a load run in addition to the analysis that every run has."""
 
     kind: Kind
     levels: tuple[Level, ...]
     floors: tuple[FloorLine, ...]
     gates: tuple[GateOutcome, ...]
     troubles: tuple[str, ...]
-    """Why the generator is not to be believed, in sentences; empty when it is."""
+    """Reasons why the generator is invalid, as sentences; empty if it is valid."""
     remarks: tuple[str, ...]
-    """What else a reader should know of the floors and lanes, and of where a ramp's generator gave out."""
+    """Remarks for the reader on floors and delays, and on where a ramp's generator gave out."""
     advice: tuple[str, ...]
     complete: bool
     lines: tuple[TrialLine, ...]
     capacity: Mapping[str, Capacity]
-    """Of a ramp: how far each transport came."""
+    """Capacity of each arm; empty if the run is no ramp."""
     agreement: tuple[Agreement, ...]
     study: Study | None = None
-    """Of a preset: the published tables with this run's figures beside."""
+    """The published tables next to this run's figures; only for a preset."""
 
     @property
     def is_valid(self) -> bool:
-        """Whether the generator is to be believed."""
+        """True if the generator is valid."""
         return not self.troubles
 
     @property
     def exit_code(self) -> int:
-        """3 before 99: with a generator that is not to be believed, no gate says anything."""
+        """The exit code. 3 takes precedence over 99, because with an invalid generator no gate means anything."""
         if not self.complete:
             return EXIT_FAILURE
         if not self.is_valid:
@@ -87,9 +87,9 @@ class LoadResult:
 
 
 def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None = None) -> LoadResult:
-    """The result of the run in `folder`, from its own files. `gates`: others than it ran with.
+    """Compute the result of the run in `folder` from its own files. `gates`: used instead of the run's own.
 
-    Raises `StoreError`, `Malformed`.
+    Raises `StoreError` and `Malformed`.
     """
     raw = trial_line.read(folder)
     head = next((each for each in raw if each.get("kind") == "load"), {})
@@ -102,9 +102,9 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
     study = None
     if head.get("preset") == vps.NAME:
         probes = [ProbeLine.from_json(each) for each in raw if each.get("kind") == probe_line.KIND]
-        study = study_beside(analysis, levels, probes)
-    against, bounds = _void_levels(kind, levels)
-    troubles = (*against, *(text for each in floors_of(floors).values() for text in each.troubles))
+        study = study_with_run(analysis, levels, probes)
+    fatal, bounds = _invalid_levels(kind, levels)
+    troubles = (*fatal, *(text for each in floors_of(floors).values() for text in each.troubles))
     advice = tuple(_advice(analysis))
     return LoadResult(
         kind=kind,
@@ -128,7 +128,7 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
 
 
 def result_part(result: LoadResult) -> dict[str, Any]:
-    """The part `load` of the machine-readable result, schema 1."""
+    """Return the part `load` of the machine-readable result, schema 1."""
     return {
         "schema": 1,
         "kind": result.kind.value,
@@ -175,7 +175,7 @@ def result_part(result: LoadResult) -> dict[str, Any]:
 
 
 def _kind(head: Mapping[str, Any]) -> Kind:
-    """Of a run, by its first line. Raises `Malformed`."""
+    """Return the kind of a run by its first line. Raises `Malformed`."""
     try:
         return Kind(head.get("shape", Kind.LEVELS))
     except ValueError as error:
@@ -193,19 +193,19 @@ def _level(level: Level) -> dict[str, Any]:
         "users": level.users,
         "visit": level.visit,
         "trials": len(level.trials),
-        "believed": len(level.believed),
+        "believed": len(level.valid_trials),
         "broadcasts": level.broadcasts,
-        "samples": level.lanes.kernel.count,
+        "samples": level.delays.kernel.count,
         **{name: figure.of(level) for name, figure in FIGURES.items()},
         "tail_supported": {"p95": level.supports(0.95), "p99": level.supports(0.99)},
         "expected": level.total(lambda each: each.expected),
         "attempts": level.total(lambda each: each.attempts),
         "failures": dict(level.failures),
-        "self_ms_p50": level.lanes.own.quantile_ms(0.5),
-        "self_ms_p99": level.lanes.own.quantile_ms(0.99),
+        "self_ms_p50": level.delays.generator.quantile_ms(0.5),
+        "self_ms_p99": level.delays.generator.quantile_ms(0.99),
         "generator_cpu_share_max": max(shares, default=None),
         "generator_lag_ms_p99": max(lags, default=None),
-        "lanes": level.lanes.to_json(),
+        "lanes": level.delays.to_json(),
     }
 
 
@@ -218,26 +218,26 @@ def _cpu_us(analysis: Analysis) -> dict[tuple[str, int], float | None]:
     return {key: median(values) for key, values in found.items()}
 
 
-def _void_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], list[str]]:
-    """Levels at which the generator is not to be believed: those that speak against the run, and those that bound a ramp."""
-    against: list[str] = []
+def _invalid_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], list[str]]:
+    """Return sentences on levels with an invalid generator: those that invalidate the run, those that bound a ramp."""
+    fatal: list[str] = []
     bounds: list[str] = []
-    # How far the generator goes is a part of what a ramp finds out, once it has gone anywhere.
-    under_way = {each.arm for each in levels if each.believed} if kind is Kind.RAMP else set()
+    # The generator's own limit is a part of a ramp's result, provided that it was valid at any level.
+    valid_arms = {each.arm for each in levels if each.valid_trials} if kind is Kind.RAMP else set()
     for level in levels:
-        void = [each for each in level.trials if not each.is_believable]
-        if len(void) > (1 - BELIEVED_SHARE_MIN) * len(level.trials):
-            codes = sorted({code for each in void for code in each.void_codes} & INSTRUMENT_CODES)
-            (bounds if level.arm in under_way else against).append(
-                f"{level.title}: {len(void)} of {count_of(len(level.trials), 'trial')} void ({listing(codes)})."
+        invalid = [each for each in level.trials if not each.is_believable]
+        if len(invalid) > (1 - VALID_SHARE_MIN) * len(level.trials):
+            codes = sorted({code for each in invalid for code in each.void_codes} & INSTRUMENT_CODES)
+            (bounds if level.arm in valid_arms else fatal).append(
+                f"{level.title}: {len(invalid)} of {count_of(len(level.trials), 'trial')} void ({listing(codes)})."
             )
-    return against, bounds
+    return fatal, bounds
 
 
 def _advice(analysis: Analysis) -> list[str]:
-    said = dict.fromkeys(
+    advice = dict.fromkeys(
         each.advice
         for each in analysis.warnings
         if each.severity is Severity.VOID and each.code in INSTRUMENT_CODES
     )
-    return list(said)
+    return list(advice)

@@ -1,4 +1,4 @@
-"""A load run from its order to its folder: cores, processes, proof of the generator, trials, lines beside the store."""
+"""A load run from its options to its folder: cores, processes, proof of the generator, trials, records."""
 
 from __future__ import annotations
 
@@ -22,61 +22,60 @@ from app.lab.run.progress import Progress
 from app.lab.run.runner import Walk, clock_link, run_in_laboratory
 from app.store import run_ids as naming
 from app.store.store import RunHead, Store
-from app.tools.bench.awake import kept_awake
-from app.tools.bench.machine import Cores, choose_cores, raise_open_files
+from app.tools.bench.machine import Cores, choose_cores, kept_awake, raise_open_files
 from app.tools.bench.own_redis import RedisHere, own_redis
-from app.tools.load import external_target, trial_line
-from app.tools.load.client_selector import LOCUST, Switch
+from app.tools.load import trial_line
+from app.tools.load.client_selector import LOCUST, ClientSelector
 from app.tools.load.cpu_isolation import Sharing, cores_of, cores_of_servers, sharing
 from app.tools.load.floor import proof_s, prove
 from app.tools.load.generators import MODULE, GeneratorProcess, Generators
+from app.tools.load.invalid_rules import MAY_SHARE_CORE
 from app.tools.load.laboratory import LoadLaboratory
 from app.tools.load.plan import LoadOrder
 from app.tools.load.result import Kind
+from app.tools.load.servers import find_server, preset_servers
 from app.tools.load.shapes import breaks, shape_walk
 from app.tools.load.trial_line import FloorLine, TrialLine
-from app.tools.load.void_rules import MAY_SHARE_CORE
 from app.tools.load.vps import MEMORY
-from app.tools.load.vps_servers import three_servers
 
-FILES_BESIDE = 500
-"""Descriptors that a process needs beside its users, generously."""
+EXTRA_FILES = 500
+"""File descriptors that a process needs in addition to its users' (a generous estimate)."""
 
 OVERHEAD_S = 2.0
-"""What a trial takes beside connecting and the plan's own times: putting columns together, writing them."""
+"""Duration of a trial in addition to connecting and the plan's own times: merging and writing records."""
 
 PROOF_TRIES = 3
-"""A machine may hiccup in five seconds; one that always does is not fit."""
+"""Number of attempts at a proof. A machine may stall for a few seconds; one that always does is not fit."""
 
 
 @dataclass(slots=True)
 class LoadRun:
-    """One run under way."""
+    """One load run and its state."""
 
     order: LoadOrder
     runs_dir: Path
     run_id: str
     progress: Progress
     given: Mapping[str, str]
-    """The user's own `SIAR_*`."""
+    """The user's own `SIAR_*` variables."""
     cores: Cores = field(default_factory=choose_cores)
     lines: list[TrialLine] = field(default_factory=list)
     _proved: set[tuple[int, int, str]] = field(default_factory=set)
-    """Blocks, users and transports that have their floor."""
+    """Combinations of block, users and transport whose floor has been measured."""
 
     @property
     def folder(self) -> Path:
-        """Where everything goes."""
+        """Folder of the run."""
         return self.runs_dir / self.run_id
 
     def execute(self) -> Path:
-        """Do it; the folder. Raises `Unfit` and what `run_in_laboratory` raises."""
+        """Execute the run. Returns its folder. Raises `Unfit` and the exceptions of `run_in_laboratory`."""
         self._check_files()
         with ExitStack() as stack:
             is_awake = stack.enter_context(kept_awake())
             usable = os.sched_getaffinity(0) if sys.platform == "linux" else set[int]()
             server, others, redis = self._servers(stack)
-            self._go_aside(usable)
+            self._leave_server_core(usable)
             generators = Generators(
                 [stack.enter_context(GeneratorProcess(module=MODULE)) for _ in range(self.order.processes)]
             )
@@ -90,32 +89,32 @@ class LoadRun:
             return run_in_laboratory(head, self.folder, laboratory, self.progress, walk=walk)
 
     def _servers(self, stack: ExitStack) -> tuple[Server, dict[str, Server], RedisHere | None]:
-        """The one that arms have which name none, those that arms name, and the Redis behind them."""
+        """Return the server of arms that name none, the servers that arms name, and their Redis."""
         if self.order.preset is None:
             return self._server(stack), {}, None
         redis = stack.enter_context(own_redis(self.cores))
         servers = stack.enter_context(
-            three_servers(redis, self.cores, runs_dir=self.runs_dir, settings=self.given)
+            preset_servers(redis, self.cores, runs_dir=self.runs_dir, settings=self.given)
         )
         return servers[MEMORY], servers, redis
 
     def _server(self, stack: ExitStack) -> Server:
-        """The one that was given, or one of our own on a core of its own."""
+        """Return the given server, or start our own on a core of its own."""
         if self.order.url is not None:
-            return external_target.find(self.order.url, admin_token=self.order.admin_token or "")
+            return find_server(self.order.url, admin_token=self.order.admin_token or "")
         with self.cores.on_server_core():
             started = stack.enter_context(
                 server_process.start(runs_dir=self.runs_dir, settings={**self.given, "SIAR_RECORDER": "0"})
             )
         return started.server
 
-    def _go_aside(self, usable: set[int]) -> None:
-        """This process and what it starts from now on: on all usable cores but the server's."""
+    def _leave_server_core(self, usable: set[int]) -> None:
+        """Keep this process and its future children off the server's core."""
         if self.cores.server is not None and self.order.url is None and sys.platform == "linux":
             os.sched_setaffinity(0, usable - {self.cores.server})
 
     def _sharing(self, server: Server, others: Mapping[str, Server], generators: Generators) -> Sharing:
-        """Of cores, as the processes stand now."""
+        """Return the overlap of cores between the servers and the generators."""
         found = sharing(cores_of_servers((server, *others.values())), cores_of(generators.pids))
         if found is Sharing.MAY:
             self.progress.note(MAY_SHARE_CORE)
@@ -124,9 +123,9 @@ class LoadRun:
     def _check_files(self) -> None:
         users = max(self.order.plan.client_counts)
         files = raise_open_files()
-        if users + FILES_BESIDE > files:
+        if users + EXTRA_FILES > files:
             raise Unfit(
-                f"{users:,} users need {users + FILES_BESIDE:,} open files, and this user may have {files:,} "
+                f"{users:,} users need {users + EXTRA_FILES:,} open files, and this user may have {files:,} "
                 "(ulimit -Hn). Raise that limit, or name fewer with --users."
             )
 
@@ -175,17 +174,17 @@ class LoadRun:
             if self.order.stages:
                 self.progress.note("First the generator proves itself against a neutral source.")
                 self._prove(generators, link.pause)
-            switch = Switch(link, generators, order.spawn_rate)
+            selector = ClientSelector(link, generators, order.spawn_rate)
             laboratory = LoadLaboratory(
                 self.run_id,
                 order.plan,
                 server,
-                cast("ClientLink", switch),  # promises what the trials use of one
+                cast("ClientLink", selector),  # promises what the trials use of one
                 clock,
                 others=others,
-                switch=switch,
+                selector=selector,
                 on_trial=self._keep,
-                before_users=lambda spec: self._prove_beside(spec, generators, link.pause),
+                before_users=lambda spec: self._prove_in_block(spec, generators, link.pause),
                 sharing=self._sharing(server, others, generators),
                 redis=redis,
                 on_probes=lambda line: trial_line.append(self.folder, line.to_json()),
@@ -198,18 +197,20 @@ class LoadRun:
             yield laboratory
 
     def _prove(self, generators: Generators, pause: Callable[[float], None]) -> None:
-        """Of a shape, which comes to each level once: the generator at every level and transport, before all."""
+        """Prove the generator at every level and transport before a shape, which visits each level only once."""
         plan = self.order.plan
         for users in sorted(plan.client_counts):
             if self.order.kind is Kind.RAMP and users > min(plan.client_counts):
-                return  # How far the generator goes is a part of what a ramp finds out.
+                return  # The generator's own limit is a part of a ramp's result.
             for transport in sorted({arm.transport for arm in plan.arms if _is_on_trial(arm)}):
                 self._keep_floor(self._floor(generators, pause, transport, users))
 
-    def _prove_beside(self, spec: TrialSpec, generators: Generators, pause: Callable[[float], None]) -> None:
-        """In blocks: the generator with what the trial is about to have, in the place that the block gives the trial.
+    def _prove_in_block(
+        self, spec: TrialSpec, generators: Generators, pause: Callable[[float], None]
+    ) -> None:
+        """Prove the generator in a trial's block, with the users and transport that the trial is about to have.
 
-        Once in a block for each transport: arms that differ by their server only have the same floor.
+        This is done once per block and transport: arms that differ only by their server share the floor.
         """
         place = (spec.block, spec.clients, spec.arm.transport)
         if not self.order.stages and _is_on_trial(spec.arm) and place not in self._proved:
@@ -225,7 +226,7 @@ class LoadRun:
     def _floor(
         self, generators: Generators, pause: Callable[[float], None], transport: str, users: int
     ) -> FloorLine:
-        """The first try without trouble, or the last one."""
+        """Measure the floor. Returns the first attempt without trouble, or the last one."""
         tries = (
             prove(
                 generators,
@@ -248,7 +249,7 @@ class LoadRun:
         trial_line.append(self.folder, line.to_json())
 
     def _walk(self) -> Walk | None:
-        """The stages of a shape; `None` for blocks."""
+        """Return the stages of a shape as a walk; `None` for blocks."""
         order = self.order
         if order.kind is Kind.RAMP:
             return shape_walk(order.stages, until_broken=breaks(order.gates, self.lines))
@@ -256,5 +257,5 @@ class LoadRun:
 
 
 def _is_on_trial(arm: Arm) -> bool:
-    """Whether the neutral source can stand in: it does not answer polls, and built-in clients are not on trial."""
+    """Return whether a floor is needed: not for polling, which the minimal server lacks, nor for built-in clients."""
     return arm.factors.get("generator") == LOCUST and not arm.factors.get("polling")

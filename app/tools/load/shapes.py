@@ -1,7 +1,7 @@
-"""Ways through levels that are no blocks: steps, spike, ramp. They describe; they compare nothing.
+"""Sequences of levels without blocks: steps, spike, ramp. They describe, but compare nothing.
 
-Each stage connects anew: users who stay from stage to stage would carry the last one's queue into the next, and the
-handshake of a whole level at once is a part of what a spike asks.
+Each stage connects anew. Users who stayed would carry the last stage's queue into the next, and the simultaneous
+handshake of all users is a part of what a spike tests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from app.lab.run.laboratory import Finished, Laboratory
 from app.lab.run.progress import Progress
 from app.lab.run.runner import Walk
 from app.store.store import Store
-from app.tools.load.capacity import is_borne
+from app.tools.load.capacity import all_gates_hold
 from app.tools.load.gates import Gate
 from app.tools.load.levels import levels_of
 from app.tools.load.trial_line import TrialLine
@@ -25,7 +25,10 @@ from app.tools.load.trial_line import TrialLine
 def shape_walk(
     stages: Sequence[int], *, until_broken: Callable[[str, int], bool] = lambda _arm, _users: False
 ) -> Walk:
-    """Every arm at every stage, in order. `until_broken`: asked behind each; an arm of which it is true goes no further."""
+    """Run every arm at every stage, in order.
+
+    `until_broken`: called after each; if true, that arm is not run any further.
+    """
 
     def walk(plan: Plan, laboratory: Laboratory, store: Store, progress: Progress) -> None:
         broken: set[str] = set()
@@ -52,7 +55,7 @@ def shape_walk(
                 spec = TrialSpec(next(index), block, users, arm)
                 progress.trial(spec, done=done, trials=total, left_s=stage_s * (len(stages) - number))
                 laboratory.connect(spec)
-                # One idle window for each stage, as a block has one: the baseline of its CPU.
+                # One idle window per stage, as in a block: the baseline of CPU.
                 if plan.idle_s > 0 and arm == going[0]:
                     keep(laboratory.idle(idle))
                 keep(laboratory.measure(spec))
@@ -66,17 +69,17 @@ def shape_walk(
 
 
 def _stage_s(plan: Plan, laboratory: Laboratory) -> float:
-    """About how long a stage takes at which no arm is broken yet."""
+    """Return the approximate duration of a stage at which all arms still run."""
     trials_s = sum(trial_s(plan, arm) + laboratory.overhead_s for arm in plan.arms)
     window_s = plan.idle_s + plan.settle_s + laboratory.idle_overhead_s
     return trials_s + (window_s if plan.idle_s > 0 else 0.0)
 
 
 def breaks(gates: Sequence[Gate], lines: Sequence[TrialLine]) -> Callable[[str, int], bool]:
-    """Whether a gate is missed at a level that was just measured, or the generator has given out there."""
+    """Return a function that tells whether the level just measured missed a gate, or had an invalid generator."""
 
     def is_broken(arm: str, users: int) -> bool:
         own = [each for each in lines if (each.arm, each.users) == (arm, users)]
-        return not all(is_borne(gates, level) for level in levels_of(own))
+        return not all(all_gates_hold(gates, level) for level in levels_of(own))
 
     return is_broken

@@ -1,4 +1,4 @@
-"""A load run on a terminal: gates first, then whether to believe them, then the levels and the generator."""
+"""Terminal output of a load run: gates first, then their validity, the levels and the generator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from app.lab.report.contents.published import beside_table
 from app.lab.report.translation import Translate, translator
 from app.tools.load.gates import GateOutcome
 from app.tools.load.result import Kind, LoadResult
-from app.tools.load.vps_page import HOPS_TITLE
 from app.tools.load.vps_study import Study
 from app.tools.load.words import (
     AGREEMENT_HEADINGS,
@@ -24,6 +23,7 @@ from app.tools.load.words import (
     GENERATOR_NOTE,
     HOP_HEADINGS,
     HOP_NOTE,
+    HOPS_TITLE,
     LEVEL_HEADINGS,
     LEVEL_NOTE,
     agreement_cells,
@@ -38,11 +38,11 @@ from app.tools.load.words import (
 TICK, CROSS, DOUBT, BULLET = "✓", "✗", "?", "•"
 
 HEADING_CHARS = 11
-"""A heading is folded, since it is longer than the figures below it."""
+"""Headings are wrapped, because they are longer than the figures below them."""
 
 
 def print_load(result: LoadResult, console: Console, language: str = LANGUAGES[0]) -> None:
-    """Print everything that is the load run's own."""
+    """Print the parts that only load runs have."""
     _Printer(console, translator(language)).load(result)
 
 
@@ -53,36 +53,36 @@ class _Printer:
 
     def load(self, result: LoadResult) -> None:
         for arm, sentence in capacity_sentences(result).items():
-            self._say(sentence, style="bold", before=f"{_capacity_mark(result, arm)} ")
+            self._print(sentence, style="bold", before=f"{_capacity_mark(result, arm)} ")
         for outcome in result.gates:
-            self._say(gate_line(outcome, result), style="bold")
+            self._print(gate_line(outcome, result), style="bold")
         for sentence in (*ending_sentences(result), validity_sentence(result)):
-            self._say(sentence, style="bold")
+            self._print(sentence, style="bold")
         for trouble in result.troubles:
-            self._say(trouble, before=f"  {CROSS} ")
+            self._print(trouble, before=f"  {CROSS} ")
         for advice in result.advice if result.troubles else ():
-            self._say(advice, before="    ")
+            self._print(advice, before="    ")
         for remark in result.remarks:
-            self._say(remark)
+            self._print(remark)
         if result.agreement:
             cells = map(agreement_cells, result.agreement)
             self._table("Built-in clients and Locust", AGREEMENT_HEADINGS, cells)
-            self._say(AGREEMENT_NOTE)
+            self._print(AGREEMENT_NOTE)
         if result.study is not None:
             self._study(result.study)
         self._table(_title(result), LEVEL_HEADINGS, map(level_cells, result.levels))
-        self._say(LEVEL_NOTE)
+        self._print(LEVEL_NOTE)
         self._table("The generator", GENERATOR_HEADINGS, map(generator_cells, result.levels))
-        self._say(GENERATOR_NOTE)
+        self._print(GENERATOR_NOTE)
 
     def _study(self, study: Study) -> None:
         self._table(HOPS_TITLE, HOP_HEADINGS, map(hop_cells, study.hops), texts=(0, 1, 3))
-        self._say(HOP_NOTE)
+        self._print(HOP_NOTE)
         for table in study.tables:
-            beside = beside_table(table)
-            headings = [each.replace("published, ", "publ. ") for each in beside.headings]
-            self._table(table.title, headings, map(tuple, beside.rows), texts=(0, 1))
-            self._say(table.note)
+            with_run = beside_table(table)
+            headings = [each.replace("published, ", "publ. ") for each in with_run.headings]
+            self._table(table.title, headings, map(tuple, with_run.rows), texts=(0, 1))
+            self._print(table.note)
 
     def _table(
         self,
@@ -93,7 +93,7 @@ class _Printer:
         texts: Sequence[int] = (0,),
     ) -> None:
         self.console.print()
-        self._say(title, style="bold")
+        self._print(title, style="bold")
         table = Table(box=None, pad_edge=False, header_style="")
         for place, heading in enumerate(headings):
             words = textwrap.fill(self.say(heading), HEADING_CHARS)
@@ -102,13 +102,13 @@ class _Printer:
             table.add_row(*(Text(self.say(cell)) for cell in row))
         self.console.print(table)
 
-    def _say(self, text: str, *, style: str = "", before: str = "") -> None:
+    def _print(self, text: str, *, style: str = "", before: str = "") -> None:
         whole = not self.console.is_terminal
         self.console.print(Text(before + self.say(text), style=style), soft_wrap=whole)
 
 
 def gate_line(outcome: GateOutcome, result: LoadResult) -> str:
-    """A gate with its tick or cross; `?` where the generator is not to be believed, a bullet in a ramp, which breaks them."""
+    """Return a gate with tick or cross; `?` if the generator is invalid, a bullet in a ramp, which breaks gates."""
     if not result.is_valid:
         return f"{DOUBT} {outcome.reason}"
     if result.kind is Kind.RAMP:

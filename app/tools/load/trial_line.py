@@ -1,7 +1,8 @@
-"""What is kept of each trial under load beside the store's rows: a JSON line in the run's folder, written when it is over.
+"""Records of each trial under load in addition to the store's rows: JSON lines in the run's folder.
 
-The store has every arrival; here is what the generator did meanwhile, and the lanes as histograms. `load.jsonl` begins
-with a line about the whole run (`kind` "load", `schema` 1); a reader passes by kinds that it does not know.
+A trial's line is written at its end. The store has every arrival; these lines have the generator's state, and the
+delays as histograms. `load.jsonl` begins with a line about the whole run (`kind` "load", `schema` 1). Readers skip
+kinds that they do not know.
 
     version 1   kind "load", "floor", "trial"; of a preset also "probes" (`probe_line.py`)
 """
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.errors import Malformed, StoreError
-from app.tools.load.lanes import Lanes
+from app.tools.load.delays import Delays
 
 FILE_NAME = "load.jsonl"
 SCHEMA = 1
@@ -23,7 +24,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class TrialLine:
-    """One trial, as the gates and tables take it."""
+    """One trial, as used by gates and tables."""
 
     trial: int
     block: int
@@ -35,11 +36,11 @@ class TrialLine:
     connected: int
     attempts: int
     failures: Mapping[str, int]
-    """Handshakes that failed, by reason."""
+    """Numbers of failed handshakes by reason."""
     connect_us: tuple[int, ...]
     published: int
     notifications: int
-    """Measured ones, as planned."""
+    """Planned number of measured notifications."""
     expected: int
     lost: int
     late: int
@@ -47,48 +48,51 @@ class TrialLine:
     duplicates: int
     out_of_order: int
     disconnects: int
-    """Connections that broke in the trial."""
+    """Number of connections that broke in the trial."""
     cpu_core_percent: float | None
-    """The server's, idle share included."""
+    """CPU of the server, including what it uses when idle."""
     source_lag_ms_p99: float | None
     generator_cpu_share_max: float | None
     generator_cpu_s: float | None
     generator_lag_ms_p99: float | None
     shared: int
-    """First arrivals that came with others in one read, replays aside."""
+    """Number of first arrivals, without replays, that were read together with others."""
     is_believable: bool
-    """Whether nothing but the server can have spoilt the delays."""
+    """True if nothing but the server can have impaired the delays."""
     void_codes: tuple[str, ...]
-    lanes: Lanes
+    delays: Delays
     broken_before: int = 0
-    """Connections that broke before the trial began: while others connected, or while all were idle. A run of before has
-    none of them."""
+    """Number of connections that broke before the trial began: while others connected, or while all were idle. Runs of
+    older versions do not have it."""
 
     @property
     def errors(self) -> int:
-        """Handshakes that failed, and connections that broke, whenever that was."""
+        """Number of failed handshakes and of broken connections, at any time."""
         return sum(self.failures.values()) + self.disconnects + self.broken_before
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "lanes"}
-        return {"kind": "trial", **values, "lanes": self.lanes.to_json()}
+        """Return the fields as a JSON object."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "delays"}
+        return {"kind": "trial", **values, "lanes": self.delays.to_json()}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TrialLine:
-        """What `to_json` wrote. Raises `Malformed`."""
+        """Return the value that `to_json` wrote. Raises `Malformed`."""
         try:
-            values = {name: value[name] for name in cls.__dataclass_fields__ if name != "broken_before"}
+            own_keys = {"delays", "broken_before"}
+            values = {name: value[name] for name in cls.__dataclass_fields__ if name not in own_keys}
             lists = {name: tuple(values[name]) for name in ("connect_us", "void_codes")}
-            lanes = Lanes.from_json(values["lanes"])
-            return cls(**{**values, **lists, "lanes": lanes, "broken_before": value.get("broken_before", 0)})
+            delays = Delays.from_json(value["lanes"])
+            return cls(
+                **{**values, **lists, "delays": delays, "broken_before": value.get("broken_before", 0)}
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise Malformed(f"This is no trial of a load run: {error}.") from error
 
 
 @dataclass(frozen=True, slots=True)
 class FloorLine:
-    """The generator against a neutral source of ours, at the same users and rate."""
+    """The floor: the generator against a minimal server of our own, with the same users and rate."""
 
     transport: str
     users: int
@@ -102,17 +106,18 @@ class FloorLine:
     generator_cpu_share_max: float | None
     generator_lag_ms_p99: float | None
     troubles: tuple[str, ...]
-    """Why it did not prove itself, in sentences; empty when it did."""
+    """Reasons why the generator did not prove itself, as sentences; empty if it did."""
     block: int | None = None
-    """Beside whose trials it was measured; `None`: before all of them, as of a shape, or of a run of before."""
+    """Block of the trials next to it; `None`: measured before all trials, as for a shape, or in a run of an older
+    version."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields as a JSON object."""
         return {"kind": "floor", **asdict(self)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> FloorLine:
-        """What `to_json` wrote. Raises `Malformed`."""
+        """Return the value that `to_json` wrote. Raises `Malformed`."""
         try:
             values = {name: value[name] for name in cls.__dataclass_fields__ if name != "block"}
             return cls(**{**values, "troubles": tuple(values["troubles"])}, block=value.get("block"))
@@ -121,7 +126,7 @@ class FloorLine:
 
 
 def append(folder: Path, line: Mapping[str, Any]) -> None:
-    """Write one line behind the others. Raises `StoreError`."""
+    """Append one line. Raises `StoreError`."""
     try:
         with (folder / FILE_NAME).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n")
@@ -130,7 +135,7 @@ def append(folder: Path, line: Mapping[str, Any]) -> None:
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """All lines that are whole. Raises `StoreError`."""
+    """Return all complete lines. Raises `StoreError`."""
     try:
         text = (folder / FILE_NAME).read_text(encoding="utf-8")
     except OSError as error:
@@ -140,7 +145,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
         try:
             value = json.loads(line)
         except ValueError:
-            continue  # The last one of a runner that died.
+            continue  # The last line of a runner that died is incomplete.
         if isinstance(value, dict):
             lines.append(value)
     return lines

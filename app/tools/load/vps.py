@@ -1,11 +1,11 @@
 """The VPS study's experiment: its three configurations as arms of one run, interleaved in blocks.
 
     C1   order, history and broadcast within the process
-    C2   the same over Redis: each notification is ordered there, and every server reads it from there
-    C3   as C2, and answers to `GET /api/notifications` are kept in Redis, each until the next publish at most
+    C2   the same over Redis: each notification gets its order there, and every server reads it from there
+    C3   like C2, with answers to `GET /api/notifications` cached in Redis, at most until the next publish
 
-Each has a server of its own; only that of the trial under way has users. The study (`purbaya-websocket-redis` in
-`analysis/published.json`) ran each once, one after the other.
+Each has a server of its own; only the server of the current trial has users. The study (`purbaya-websocket-redis` in
+`analysis/published.json`) ran each configuration once, one after another.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ NAME = "vps"
 PRESETS = (NAME,)
 
 USERS = (500,)
-"""The spike of its stress test. `--users 100,300,500` measures its two plateaus too."""
+"""The spike of the study's stress test. `--users 100,300,500` measures its two plateaus too."""
 QUICK_USERS = (20,)
 QUICK_DURATION = "3s"
 TRANSPORT = TRANSPORT_SOCKETIO
-"""WebSocket, as there."""
+"""WebSocket, as in the study."""
 BLOCKS = BLOCKS_MIN
-"""The fewest that give the extra hop's cost a verdict."""
+"""The smallest number of blocks that gives a verdict on the cost of the extra hop."""
 
 CACHE_TTL_S = 60
-"""The study's."""
+"""The study's value."""
 
 MEMORY, REDIS, CACHED = "memory", "redis", "redis, cache"
-"""What the factor `broker` says; the server behind each is the run's own."""
+"""Values of the factor `broker`; the run starts a server for each."""
 
 CONFIGURATIONS = (("C1", "in memory", MEMORY), ("C2", "Redis", REDIS), ("C3", "Redis cached", CACHED))
 
 
 def preset_plan(plan: Plan, transports: Sequence[str]) -> Plan:
-    """A load's plan with the study's arms instead of one for each transport."""
+    """Return the plan with the study's arms instead of one per transport."""
     arms = tuple(
         Arm(_name(code, words, transport, len(transports)), transport, _factors(broker))
         for transport in transports
@@ -51,7 +51,7 @@ def preset_plan(plan: Plan, transports: Sequence[str]) -> Plan:
 
 
 def column_of(arm: str) -> str:
-    """The study's name of an arm's configuration."""
+    """Return the study's name of an arm's configuration."""
     return arm.split(" ", 1)[0]
 
 

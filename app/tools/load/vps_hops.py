@@ -1,6 +1,7 @@
-"""What the way over Redis costs: block differences between the VPS study's configurations, each with its exact interval.
+"""Cost of the hop over Redis: block differences between the VPS study's configurations, with exact intervals.
 
-The study has one run of each, so its differences have none. The medians of a trial are compared, never pooled arrivals.
+The study has one run of each configuration, so its differences have no interval. Trial medians are compared, never
+pooled arrivals.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from app.tools.load.vps_rows import REDIS_CPU, SERVER_CPU
 LEVEL = 0.95
 
 Values = Mapping[tuple[str, int, int], float]
-"""By arm, users and block."""
+"""Values by arm, users and block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """What one configuration costs over another: the block differences of one figure."""
+    """Cost of one configuration over another: the block differences of one figure."""
 
     over: str
     """The arm that is subtracted."""
@@ -35,23 +36,23 @@ class Hop:
     figure: str
     unit: str
     published: float | None
-    """The study's difference of its two runs, in the same unit; it has no interval."""
+    """The study's difference between its two runs, in the same unit; it has no interval."""
     blocks: int
     estimate: float | None
-    """Hodges and Lehmann's."""
+    """Hodges and Lehmann's estimate."""
     interval: Interval
-    """95 %, exact."""
+    """Exact 95 % confidence interval."""
 
 
 def hops_of(analysis: Analysis, levels: Sequence[Level], redis_us: Values) -> tuple[Hop, ...]:
-    """C2 and C3 over C1, and C3 over C2, of the same transport and users."""
+    """Return C2 and C3 over C1, and C3 over C2, for each transport and number of users."""
     cpu_us = {
         (each.record.spec.arm.name, each.record.spec.clients, each.record.spec.block): value
         for each in analysis.trials
         if each.in_comparison and (value := each.cpu.per_delivery_us) is not None
     }
-    delays = _by_block(levels, lambda line: line.lanes.kernel.quantile_ms(0.5))
-    means = _by_block(levels, lambda line: line.lanes.kernel.mean_ms)
+    delays = _by_block(levels, lambda line: line.delays.kernel.quantile_ms(0.5))
+    means = _by_block(levels, lambda line: line.delays.kernel.mean_ms)
     figures = (
         ("delivery, p50", "ms", delays, "delivery_ms_p50"),
         ("delivery, mean", "ms", means, "delivery_ms_mean"),
@@ -73,7 +74,7 @@ def _by_block(levels: Sequence[Level], of: Callable[[TrialLine], float | None]) 
     return {
         (line.arm, line.users, line.block): value
         for level in levels
-        for line in level.believed
+        for line in level.valid_trials
         if (value := of(line)) is not None
     }
 
@@ -86,8 +87,8 @@ def _hop(a: Level, b: Level, title: str, unit: str, values: Values, key: str | N
     ]
     published = None
     if key is not None:
-        told = study_of(STUDY)["stress"][key]
-        published = round(told[column_of(b.arm)] - told[column_of(a.arm)], 6)
+        stress = study_of(STUDY)["stress"][key]
+        published = round(stress[column_of(b.arm)] - stress[column_of(a.arm)], 6)
     return Hop(
         a.arm,
         b.arm,

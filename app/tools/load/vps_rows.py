@@ -1,4 +1,4 @@
-"""The rows of the VPS study's Tables 3 and 4: each with its name there, and what of a run stands in it."""
+"""Rows of the VPS study's Tables 3 and 4: the name in the study, and the run's figure."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from app.tools.load.probing import NO_CACHE
 
 @dataclass(frozen=True, slots=True)
 class FigureCell:
-    """One configuration at one count of users: its trials, and what was asked beside them."""
+    """One configuration with one number of users: its trials and their probes."""
 
     level: Level
     probes: tuple[Probed, ...]
-    believed: tuple[Probed, ...]
-    """Of those beside trials whose delays only the server can have spoilt: durations are theirs, counts are all windows'."""
+    valid_probes: tuple[Probed, ...]
+    """Probes of trials whose delays only the server can have impaired. Durations use these; counts use all windows."""
     rate_hz: float
     redis_cpu_us: tuple[float, ...] = ()
-    """Of Redis, for each notification that reached a user; one for each trial that is believed."""
+    """CPU time of Redis per notification that reached a user, for each valid trial."""
 
     def total(self, count: Callable[[Probed], int]) -> int:
-        """A count over all windows."""
+        """Return the sum of a count over all windows."""
         return sum(map(count, self.probes))
 
     def ms(self, durations_us: Callable[[Probed], Sequence[int]]) -> list[float]:
-        """Durations, milliseconds."""
-        return [us / 1000 for each in self.believed for us in durations_us(each)]
+        """Return durations in milliseconds."""
+        return [us / 1000 for each in self.valid_probes for us in durations_us(each)]
 
     def answers(self, outcome: str) -> int:
-        """How many answers there were of one outcome."""
+        """Return the number of answers with one outcome."""
         return self.total(lambda each: len(each.answers_us.get(outcome, ())))
 
     def answers_ms(self, outcome: str) -> list[float]:
-        """Answers to who asked for history, of one outcome."""
+        """Return the durations of answers about history with one outcome."""
         return self.ms(lambda each: each.answers_us.get(outcome, ()))
 
     def in_server_ms(self, outcome: str) -> float | None:
-        """The mean of the server's own time for answers of one outcome."""
-        told = [each.in_server_s[outcome] for each in self.believed if outcome in each.in_server_s]
-        count = sum(n for n, _ in told)
-        return 1000 * sum(seconds for _, seconds in told) / count if count else None
+        """Return the mean of the server's own time for answers with one outcome."""
+        totals = [each.in_server_s[outcome] for each in self.valid_probes if outcome in each.in_server_s]
+        count = sum(n for n, _ in totals)
+        return 1000 * sum(seconds for _, seconds in totals) / count if count else None
 
 
 SERVER_CPU, REDIS_CPU = "CPU/notif., server", "CPU/notif., Redis"
-"""For each notification that reached a user. A terminal has no room for more words."""
+"""CPU time per notification that reached a user. The terminal has no room for longer titles."""
 
 Figure = Callable[[FigureCell], float | None]
 Row = tuple[str | None, str, str, Figure]
-"""Name in the published data (`None`: not in it), title, unit, and what of the run stands there."""
+"""Key in the published data (`None`: not published), title, unit, and the run's figure."""
 
 
 def _gate(name: str) -> Figure:
@@ -59,16 +59,16 @@ def _gate(name: str) -> Figure:
 
 
 def _share(part: Callable[[FigureCell], int], whole: Callable[[FigureCell], int]) -> Figure:
-    """`None` of nothing: 0 of 0 is no data."""
+    """Return a figure: the quotient, or `None` for 0 of 0."""
     return lambda cell: part(cell) / whole(cell) if whole(cell) else None
 
 
 def _spikes(cell: FigureCell) -> int:
-    return cell.level.lanes.spikes
+    return cell.level.delays.spikes
 
 
 def _arrived(cell: FigureCell) -> int:
-    return cell.level.lanes.arrivals
+    return cell.level.delays.arrivals
 
 
 def _deliveries_per_s(cell: FigureCell) -> float | None:
@@ -141,7 +141,7 @@ STRESS: tuple[Row, ...] = (
     (None, SERVER_CPU, "us", _gate("cpu_per_delivery_us")),
     (None, REDIS_CPU, "us", lambda cell: median(cell.redis_cpu_us) if cell.redis_cpu_us else None),
 )
-"""Its Table 3."""
+"""The study's Table 3."""
 
 
 def _answers(outcome: str) -> Callable[[FigureCell], list[float]]:
@@ -174,7 +174,7 @@ CACHE: tuple[Row, ...] = (
         ),
     ),
 )
-"""Its Table 4."""
+"""The study's Table 4."""
 
 STRESS_NOTE = (
     "C1: broadcast within the process; C2: over Redis; C3: over Redis, with answers to GET /api/notifications kept there. "

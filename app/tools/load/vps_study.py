@@ -1,4 +1,4 @@
-"""The VPS study's Tables 3 and 4 with a run's own figures beside, and what the way over Redis costs, with intervals."""
+"""The VPS study's Tables 3 and 4 next to a run's own figures, and the cost of the hop over Redis with intervals."""
 
 from __future__ import annotations
 
@@ -12,20 +12,41 @@ from app.lab.studies.redis import COLUMNS, STUDY
 from app.lab.studies.tables import StudyRow, StudyTable
 from app.tools.load.levels import Level
 from app.tools.load.probe_line import ProbeLine
+from app.tools.load.trial_line import TrialLine
 from app.tools.load.vps_hops import Hop, hops_of
-from app.tools.load.vps_redis import Place, redis_cpu_us
 from app.tools.load.vps_rows import CACHE, CACHE_NOTE, STRESS, STRESS_NOTE, FigureCell, Row
+
+Place = tuple[str, int, int]
+"""Arm, users and block."""
+
+
+def redis_cpu_us(levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Mapping[Place, float]:
+    """Return microseconds per notification that reached a user, for each valid trial with a known CPU time."""
+    used_s = {(each.arm, each.users, each.block): each.probed.redis_cpu_s for each in probes}
+    found: dict[Place, float] = {}
+    for line in (line for level in levels for line in level.valid_trials):
+        place = line.arm, line.users, line.block
+        cpu_s, arrived = used_s.get(place), _arrived(line)
+        if cpu_s is not None and arrived > 0:
+            found[place] = 1e6 * cpu_s / arrived
+    return found
+
+
+def _arrived(line: TrialLine) -> int:
+    """Return the number of arrivals including warm-up, because the CPU time of the window includes it too."""
+    never_connected = line.notifications * (line.users - line.connected)
+    return line.published * line.connected - max(0, line.lost - never_connected)
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Everything that a run of the preset says beside what every load run says."""
+    """Everything that a run of the preset reports in addition to other load runs."""
 
     hops: tuple[Hop, ...]
     tables: tuple[StudyTable, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields as a JSON object."""
         values = asdict(self)
         for table in values["tables"]:
             for row in table["rows"]:
@@ -33,8 +54,8 @@ class Study:
         return values
 
 
-def study_beside(analysis: Analysis, levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Study:
-    """The study's tables at each count of users, the largest first."""
+def study_with_run(analysis: Analysis, levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Study:
+    """Return the study's tables for each number of users, the largest first."""
     redis_us = redis_cpu_us(levels, probes)
     cells: dict[tuple[int, str], list[FigureCell]] = {}
     for level in levels:
@@ -54,7 +75,7 @@ def _cell(
     level: Level, probes: Sequence[ProbeLine], redis_us: Mapping[Place, float], rate_hz: float
 ) -> FigureCell:
     own = [each for each in probes if (each.arm, each.users) == (level.arm, level.users)]
-    believed = {each.trial for each in level.believed}
+    believed = {each.trial for each in level.valid_trials}
     return FigureCell(
         level,
         tuple(each.probed for each in own),

@@ -1,7 +1,7 @@
-"""What the generator and the machine did while a trial ran, second by second, seen from outside.
+"""CPU of the generator and state of the machine during a trial, per second, observed from outside.
 
-A generator that is short of CPU for one second of twenty has lied in that second, and its mean is still low: so each
-second is looked at by itself. The looks come from a thread of the runner, which has nothing else to do meanwhile.
+A generator that lacks CPU for one second of twenty distorts the delays in that second, although its mean is low. So
+each second is judged by itself. The observing thread runs in the runner's process, which is otherwise idle.
 """
 
 from __future__ import annotations
@@ -21,74 +21,74 @@ PERIOD_S = 1.0
 
 _NETSTAT = Path("/proc/net/netstat")
 RECEIVE_TROUBLES = ("ListenOverflows", "ListenDrops", "TCPRcvCollapsed", "TCPRcvQDrop", "TCPBacklogDrop")
-"""Counters of Linux's TCP, of this network namespace: each says that something came and there was no room for it."""
+"""TCP counters of Linux in this network namespace: each means that data arrived and there was no room for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A window as it was seen."""
+class Observations:
+    """Observations of one window."""
 
     cpu_share_max: float | None
-    """The most that the generator used of what it may use, in any one second: one process of a core, or all that are confined to
-    the same cores of those. `None` where no clock can be read."""
+    """The largest share of its available CPU that the generator used in any one second: of a core for one process, or
+    of shared cores for all processes confined to them. `None` if no clock can be read."""
     cpu_s: float | None
-    """What all of them used in the window."""
+    """CPU time of all processes in the window."""
     steal_share: float
-    """Of the machine's time, what its host gave to others."""
+    """Share of the machine's time that its host gave to others."""
     receive_troubles: dict[str, int]
-    """Counters that rose, and by how much."""
+    """Increases of counters."""
     is_crowded: bool = False
-    """Whether that most was several processes' together: one more would not help."""
+    """True if the largest share is that of several processes together, so that one more process would not help."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Used:
-    """How full cores were."""
+class Utilisation:
+    """Utilisation of cores."""
 
     share: float
     processes: int
-    """Whose use that was."""
+    """Number of processes that the share belongs to."""
 
 
 class Watch:
-    """One window."""
+    """Observes one window, from construction to `end`."""
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = tuple(pids)
         self._stopping = threading.Event()
-        self._most: Used | None = None
+        self._highest: Utilisation | None = None
         self._cores = [frozenset(cores_of([pid])) for pid in self._pids]
         self._first = self._last = self._read()
         self._times = psutil.cpu_times()
         self._counters = receive_counters()
-        self._thread = threading.Thread(target=self._look, name="siar-load-watch", daemon=True)
+        self._thread = threading.Thread(target=self._observe, name="siar-load-watch", daemon=True)
         self._thread.start()
 
-    def end(self) -> Seen:
-        """The window is over."""
+    def end(self) -> Observations:
+        """End the window and return the observations."""
         self._stopping.set()
         self._thread.join()
-        # A last piece shorter than half a second is too short for a share of a second.
-        self._take(at_least_us=500_000)
+        # A remainder shorter than half a second is too short to be judged as a second.
+        self._record(at_least_us=500_000)
         at_end = self._read()
         before, after = self._times, psutil.cpu_times()
         total_s = sum(after) - sum(before)
         counters = receive_counters()
-        return Seen(
-            cpu_share_max=self._most.share if self._most else None,
+        return Observations(
+            cpu_share_max=self._highest.share if self._highest else None,
             cpu_s=None if None in (*self._first[1], *at_end[1]) else _total_s(self._first, at_end),
             steal_share=max(0.0, _steal(after) - _steal(before)) / total_s if total_s > 0 else 0.0,
-            is_crowded=self._most is not None and self._most.processes > 1,
+            is_crowded=self._highest is not None and self._highest.processes > 1,
             receive_troubles={
                 name: risen for name, count in counters.items() if (risen := count - self._counters[name])
             },
         )
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         while not self._stopping.wait(PERIOD_S):
-            self._take(at_least_us=round(PERIOD_S * 1e6))
+            self._record(at_least_us=round(PERIOD_S * 1e6))
 
-    def _take(self, *, at_least_us: int) -> None:
+    def _record(self, *, at_least_us: int) -> None:
         before, after = self._last, self._read()
         if after[0] - before[0] < at_least_us:
             return
@@ -99,28 +99,28 @@ class Watch:
             for cores, old_ns, new_ns in zip(self._cores, before[1], after[1], strict=True)
             if old_ns is not None and new_ns is not None
         ]
-        self._most = max(filter(None, (self._most, most_used(shares))), default=None)
+        self._highest = max(filter(None, (self._highest, highest_utilisation(shares))), default=None)
 
     def _read(self) -> tuple[int, list[int | None]]:
         return clock.monotonic_us(), [cpu_ns(pid) for pid in self._pids]
 
 
-def most_used(shares: Sequence[tuple[frozenset[int], float]]) -> Used | None:
-    """The fullest that any cores are with the processes that can go nowhere else; `None` of no process.
+def highest_utilisation(shares: Sequence[tuple[frozenset[int], float]]) -> Utilisation | None:
+    """Return the highest utilisation of any set of cores by processes confined to it; `None` without processes.
 
-    `shares`: of each process the cores that it may use, and how much of one core it used. A process by itself has one core,
-    however many it may choose from.
+    `shares`: for each process, the cores that it may use, and its use as a share of one core. A single process can use
+    one core only, however many it may choose from.
     """
-    found = [Used(share, 1) for _cores, share in shares]
+    found = [Utilisation(share, 1) for _cores, share in shares]
     for group in {cores for cores, _share in shares}:
         confined = [share for cores, share in shares if cores <= group]
         if len(confined) > len(group):
-            found.append(Used(sum(confined) / len(group), len(confined)))
+            found.append(Utilisation(sum(confined) / len(group), len(confined)))
     return max(found, default=None)
 
 
 def receive_counters() -> dict[str, int]:
-    """The kernel's counters of what it had no room for; empty where there are none."""
+    """Return the kernel's counters of dropped and collapsed data; empty if it has none."""
     try:
         lines = _NETSTAT.read_text(encoding="ascii").splitlines()
     except OSError:
@@ -140,7 +140,7 @@ def _total_s(first: tuple[int, list[int | None]], last: tuple[int, list[int | No
 
 
 def cpu_ns(pid: int) -> int | None:
-    """The CPU clock of another process, all its threads: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)`."""
+    """Return the CPU clock of another process, all threads: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)`."""
     try:
         return time.clock_gettime_ns((~pid << 3) | 2)
     except OSError:

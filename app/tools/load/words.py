@@ -1,4 +1,4 @@
-"""Tables and sentences of a load run, the same on the terminal and on the page."""
+"""Tables and sentences of a load run, shared by the terminal and the page."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ BROKEN_OFF = (
 AGREEMENT_NOTE = "Medians of the kernel's lane, paired by block; they agree within 0.1 ms or a tenth of the built-in clients' median."
 
 
+HOPS_TITLE = "What the way over Redis costs"
 HOP_HEADINGS = (
     *(
         "over",
@@ -60,12 +61,12 @@ HOP_NOTE = (
 
 
 def level_cells(level: Level) -> tuple[str, ...]:
-    """A row of `LEVEL_HEADINGS`."""
+    """Return a row of `LEVEL_HEADINGS`."""
     return (
         *(_arm(level), str(level.users), str(len(level.trials))),
         number(FIGURES["delay_ms_p50"].of(level)),
         *(_tail(level, "delay_ms_p95", 0.95), _tail(level, "delay_ms_p99", 0.99)),
-        number(level.lanes.own.quantile_ms(0.5)),
+        number(level.delays.generator.quantile_ms(0.5)),
         str(level.total(lambda each: each.lost)),
         f"{level.total(lambda each: each.errors)} of {level.total(lambda each: each.attempts)}",
         number(FIGURES["connect_ms_p95"].of(level)),
@@ -74,7 +75,7 @@ def level_cells(level: Level) -> tuple[str, ...]:
 
 
 def generator_cells(level: Level) -> tuple[str, ...]:
-    """A row of `GENERATOR_HEADINGS`."""
+    """Return a row of `GENERATOR_HEADINGS`."""
     shares = [
         each.generator_cpu_share_max for each in level.trials if each.generator_cpu_share_max is not None
     ]
@@ -86,16 +87,16 @@ def generator_cells(level: Level) -> tuple[str, ...]:
         str(level.total(lambda each: each.attempts)),
         number(None if most is None else 100 * most),
         number(max(lags, default=None)),
-        number(level.lanes.handler.quantile_ms(0.5)),
+        number(level.delays.application.quantile_ms(0.5)),
         number(floors.median_ms if floors else None),
         _range(floors.range_ms if floors else None),
         number(floors.tail_ms if floors else None),
-        f"{len(level.trials) - len(level.believed)} of {len(level.trials)}",
+        f"{len(level.trials) - len(level.valid_trials)} of {len(level.trials)}",
     )
 
 
 def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
-    """A row of `AGREEMENT_HEADINGS`."""
+    """Return a row of `AGREEMENT_HEADINGS`."""
     return (
         *(TRANSPORT_TITLES[agreement.transport], str(agreement.users), str(agreement.blocks)),
         *(number(agreement.built_in_ms), number(agreement.locust_ms)),
@@ -105,7 +106,7 @@ def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
 
 
 def hop_cells(hop: Hop) -> tuple[str, ...]:
-    """A row of `HOP_HEADINGS`."""
+    """Return a row of `HOP_HEADINGS`."""
     return (
         *(hop.over, hop.arm, str(hop.users), hop.figure, hop.unit, number(hop.published)),
         *(number(hop.estimate), interval(hop.interval.low, hop.interval.high), str(hop.blocks)),
@@ -113,12 +114,12 @@ def hop_cells(hop: Hop) -> tuple[str, ...]:
 
 
 def ending_sentences(result: LoadResult) -> Sequence[str]:
-    """Of a run that did not come to its end: a gate that held in a part of it has not held."""
+    """Return the warning for an incomplete run: a gate that held in a part of it has not held."""
     return () if result.complete else (BROKEN_OFF,)
 
 
 def validity_sentence(result: LoadResult) -> str:
-    """Whether the generator is to be believed, and what says so: not every level has a floor."""
+    """Return the sentence on the generator's validity, and how it was shown, as not every level has a floor."""
     if not result.levels:
         return "Nothing was measured."
     if not result.is_valid:
@@ -140,7 +141,7 @@ def validity_sentence(result: LoadResult) -> str:
 
 
 def capacity_sentences(result: LoadResult) -> Mapping[str, str]:
-    """Of a ramp: how many users each transport bore, by transport; of anything else none."""
+    """Return a ramp's sentence on capacity for each arm; empty for other runs."""
     return {arm: _capacity_sentence(result, arm, each) for arm, each in result.capacity.items()}
 
 
@@ -164,7 +165,7 @@ def _capacity_sentence(result: LoadResult, arm: str, capacity: Capacity) -> str:
 
 
 def gates_listed(result: LoadResult) -> str:
-    """All gates, as they were typed."""
+    """Return all gates as they were typed."""
     return ", ".join(str(each.gate) for each in result.gates)
 
 

@@ -1,6 +1,6 @@
 """Siar with the toy transport: `gunicorn -c gunicorn.conf.py tests.support.toy.app:app`.
 
-What is registered here a transport of our own has in app/server/services.py and app/server/factory.py.
+A real transport does this registration in app/server/services.py and app/server/factory.py.
 """
 
 from __future__ import annotations

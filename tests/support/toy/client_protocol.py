@@ -10,11 +10,11 @@ from app.core.protocol.http_response import ResponseDecoder
 from app.core.wire import EVENT_NOTIFICATION
 
 LINE_BYTES_MAX = 262_144
-"""A notification at its limits has less than half of it."""
+"""More than twice the size of a notification at its limits."""
 
 
 class LinesProtocol:
-    """`app.core.client.base.ClientProtocol`. Ready with the first line, which carries the position."""
+    """`app.core.client.base.ClientProtocol`. It is ready after the first line, which has the position."""
 
     def __init__(self, subscription: Subscription) -> None:
         self.position: str | None = None
@@ -25,16 +25,16 @@ class LinesProtocol:
 
     @property
     def ended(self) -> bool:
-        """Whether the body of the response is over."""
+        """True if the response's body has ended."""
         return self._response.finished
 
     @property
     def is_idle(self) -> bool:
-        """Whether the client is in and no line is half read."""
+        """True if the client is subscribed and no line is half read."""
         return self.position is not None and self._response.is_idle and not self._rest
 
     def opening(self) -> bytes:
-        """The request."""
+        """Return the request."""
         subscription = self._subscription
         query = [("topic", topic) for topic in subscription.topics]
         if subscription.last_event_id is not None:
@@ -45,7 +45,7 @@ class LinesProtocol:
         ).encode("latin-1")
 
     def receive_data(self, data: bytes) -> list[dict[str, Any]]:
-        """Notifications out of lines."""
+        """Return the notifications in the lines."""
         body = self._response.feed(data)
         head = self._response.head
         if head is not None and head.status != 200:
@@ -55,9 +55,9 @@ class LinesProtocol:
             raise MalformedFrame("A line is too long.")
         found = []
         for each in lines:
-            told = json_object(each.decode("utf-8", errors="replace"))
-            if told.get("event") == "position" and self.position is None:
-                self.position = str(told["data"])
-            elif told.get("event") == EVENT_NOTIFICATION:
-                found.append(told["data"])
+            event = json_object(each.decode("utf-8", errors="replace"))
+            if event.get("event") == "position" and self.position is None:
+                self.position = str(event["data"])
+            elif event.get("event") == EVENT_NOTIFICATION:
+                found.append(event["data"])
         return found

@@ -1,10 +1,10 @@
 /** Notifications as lines of JSON over fetch. It would be static/js/transports/lines.js. */
 
-/** How long to wait before coming back; a real one backs off by chance (static/js/backoff.js). */
+/** Delay before reconnecting; a real transport uses a random backoff (static/js/backoff.js). */
 const RETRY_MS = 1_000;
 
 /**
- * Open the stream behind the position; null starts with what comes next.
+ * Open the stream after the position; null starts with the next notification.
  *
  * @param {{lastEventId: string | null, topics?: string[]}} wanted
  * @param {import("../../../static/js/types.js").StreamEvents} events
@@ -28,7 +28,7 @@ export function openLines({ lastEventId, topics = [] }, events, { fetch, nowUs, 
       const response = await fetch(linesUrl(isResuming ? position : null, topics), { signal: abort.signal });
       if (response.ok && response.body) await read(response.body.getReader());
     } catch {
-      // Broken off: what was missed comes with the next connection.
+      // The connection broke: missed notifications come with the next one.
     }
     if (isClosed) return;
     events.onDown();

@@ -1,4 +1,4 @@
-"""The framing of lines, and how their streams begin and end. It would be app/server/transports/lines.py."""
+"""Framing of lines, and how their streams begin and end. It would be app/server/transports/lines.py."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.support.toy import NAME
 
 
 def line(event: str, data: str) -> bytes:
-    """An event's bytes; `data` is JSON already, encoded once for all transports."""
+    """Return an event's bytes; `data` is JSON, encoded once for all transports."""
     return f'{{"event":"{event}","data":{data}}}\n'.encode()
 
 
 class LinesConnection(DetachedConnection):
-    """A client's stream on a socket of our own."""
+    """A client's stream on the direct path."""
 
     __slots__ = ("_address", "_head", "_transport", "wanted")
 
@@ -48,7 +48,7 @@ class LinesConnection(DetachedConnection):
             self.finish(LAST_CHUNK, reason)
 
     def on_data(self, data: bytes) -> None:
-        """Nothing is expected of a client."""
+        """Close the connection: no data is expected from a client."""
         self.drop(CLOSED_BY_CLIENT)
 
     def on_closed(self, reason: Closed) -> None:
@@ -57,7 +57,7 @@ class LinesConnection(DetachedConnection):
 
 
 class LinesQueue:
-    """The stock way: a queue on which the request's green thread sleeps; `None` ends the stream."""
+    """A client's stream on the stock path: a queue on which the request's green thread waits; `None` ends it."""
 
     def __init__(self, transport: LinesTransport, wanted: Filter, environ: dict[str, Any]) -> None:
         self._transport = transport
@@ -68,19 +68,19 @@ class LinesQueue:
         self.queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
 
     def watch(self, loop: Loop) -> None:
-        """Notice a client that leaves: the queue's green thread sleeps, and would at the next write but one."""
+        """Detect a client that leaves; the waiting green thread would notice only at its second write."""
         if self._sock is not None and loop.is_possible:
             self._fd = self._sock.fileno()
             loop.watch(self._fd, self, read=False)
 
     def forget(self, loop: Loop) -> None:
-        """The server is about to close the connection."""
+        """Stop watching, because the server is about to close the connection."""
         if self._fd >= 0:
             loop.forget(self._fd)
             self._fd = -1
 
     def on_events(self, events: int) -> None:
-        """The client has left."""
+        """Handle a client that has left."""
         if events & (epoll.PEER_CLOSED | epoll.HANG_UP | epoll.ERROR):
             self.forget(self._transport.fanout.flusher.loop)
             self.queue.put(None)
@@ -95,7 +95,7 @@ class LinesQueue:
 
 
 class LinesTransport:
-    """`app.server.fanout.fanout.Framing`, and what a view asks for."""
+    """`app.server.fanout.fanout.Framing`, and the methods for the view."""
 
     def __init__(
         self, fanout: Fanout, broker: Broker, admission: Admission, options: SocketOptions, queue_max: int
@@ -105,28 +105,31 @@ class LinesTransport:
         fanout.register(NAME, self)
 
     def frame(self, notification: Notification, form: str) -> bytes:
-        """The bytes of a notification, the same for everyone; chunks are ours on the direct path only."""
+        """Return a notification's bytes, equal for all clients; only the direct path adds chunks here."""
         return chunk(line(EVENT_NOTIFICATION, notification.json))
 
     def frame_notice(self, event: str, json: str, form: str) -> bytes:
-        """An event that moves nobody's position."""
+        """Return the bytes of an event that has no position."""
         return chunk(line(event, json))
 
     def opening(self, replay: Replay) -> bytes:
-        """The position first, so that a client that breaks off at once can resume; then the gap, then what was missed."""
+        """Return the first bytes of a stream: position, gap, missed notifications.
+
+        The position comes first, so that a client that breaks off at once can resume.
+        """
         first = line("position", json.dumps(str(self._broker.position())))
         gap = b"" if replay.gap is None else line(EVENT_GAP, encode_json(replay.gap.wire()))
         return first + gap + b"".join(line(EVENT_NOTIFICATION, each.json) for each in replay.notifications)
 
     def open(self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes) -> None:
-        """Take an admitted request's connection, answer on it, subscribe it."""
+        """Detach an admitted request's connection, answer on it, and subscribe it."""
         taken = take_over(environ, self._options)
         connection = LinesConnection(self, wanted, taken, head, address_of(environ))
         connection.open()
         self.fanout.subscribe(connection, since)
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
-        """The stock way: queue everywhere; who has too much waiting is cut off and resumes from history."""
+        """Put the notification into all queues; a slow consumer is disconnected and resumes from history."""
         for connection in cast(Sequence[LinesQueue], connections):
             if connection.queue.qsize() >= self._queue_max:
                 self.fanout.unsubscribe(connection, CLOSED_SLOW)
@@ -139,7 +142,7 @@ class LinesTransport:
             connection.queue.put(line(event, json))
 
     def open_queue(self, wanted: Filter, since: Position | None, environ: dict[str, Any]) -> LinesQueue:
-        """The same in the stock way, on the server's connection."""
+        """Subscribe on the stock path, on the server's connection."""
         set_options(peer_socket(environ), self._options)
         connection = LinesQueue(self, wanted, environ)
         self.fanout.subscribe(connection, since)
@@ -147,12 +150,12 @@ class LinesTransport:
         return connection
 
     def stream(self, connection: LinesQueue) -> Iterator[bytes]:
-        """The stock response's body."""
+        """Yield the body of the stock response."""
         while (piece := connection.queue.get()) is not None:
             yield piece
 
     def closed(self, connection: LinesQueue) -> None:
-        """The end of the stock response, whatever ended it."""
+        """Clean up after the stock response, whatever ended it."""
         connection.forget(self.fanout.flusher.loop)
         self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
         self.admission.leave(connection.address)

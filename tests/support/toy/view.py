@@ -21,7 +21,7 @@ CONTENT_TYPE = "application/x-ndjson"
 
 @blueprint.get("/lines")
 def lines() -> flask.Response:
-    """Subscribe; the response ends when one side goes away."""
+    """Subscribe; the response ends when one side closes it."""
     request, environ = flask.request, flask.request.environ
     topics = parse_topics(request.args.getlist("topic"), count_max=services().settings.topics_per_client_max)
     wanted = Filter(NAME, topics, services().devices.from_cookie(request.cookies.get(COOKIE)))

@@ -1,12 +1,12 @@
-"""Mutation testing: would a test notice if this line said something else? `python -m tests.tools.mutants` asks a sample.
+"""Mutation testing: whether a test notices a small change of a line. `python -m tests.tools.mutants` tries a sample.
 
-    places      which small changes there are, and which of them are drawn
+    places      the possible small changes, and a random sample of them
     copy        a clone of the commit to work in, never the checkout itself
-    witnesses   which tests run which line, found out once, by coverage.py
+    witnesses   which tests run which line, determined once with coverage.py
     warm        a process with the libraries loaded, from which each run of tests is forked
-    judge       writes a mutant into the copy, runs its witnesses and says what became of it
+    judge       writes a mutant into the copy, runs its witnesses and returns a verdict
     page        the figures as Markdown
 
-The changes themselves are Cosmic Ray's; its sessions are not used, since they run one fixed command for every mutant,
-and our suite lasts minutes where the tests that see a line last a second.
+The changes themselves are Cosmic Ray's. Its sessions are not used, because they run one fixed command for every mutant,
+and our suite takes minutes while the tests that cover a line take a second.
 """

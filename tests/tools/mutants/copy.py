@@ -1,4 +1,4 @@
-"""A clone of the commit to work in: eight people may be editing the checkout, and a mutant must never be in it."""
+"""A clone of the commit to work in: the checkout may be edited meanwhile, and must never contain a mutant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @contextlib.contextmanager
 def clone(ref: str = "HEAD") -> Iterator[Path]:
-    """A folder with what is committed there, which goes when the block ends."""
+    """Create a folder with the commit's files; it is deleted when the block ends."""
     with tempfile.TemporaryDirectory(prefix="siar-mutants-", ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / "copy"
         subprocess.run(["git", "clone", "-q", "--shared", "--no-checkout", ROOT, copy], check=True)
@@ -23,13 +23,13 @@ def clone(ref: str = "HEAD") -> Iterator[Path]:
 
 
 def commit(folder: Path, ref: str = "HEAD") -> str:
-    """The full name of a commit, `HEAD` of a copy being what is tried there: the checkout's own moves on meanwhile."""
+    """Return the full hash of a commit. The `HEAD` of a copy stays, while that of the checkout may move on."""
     command = ["git", "rev-parse", "--verify", f"{ref}^{{commit}}"]
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def environment(copy: Path) -> dict[str, str]:
-    """For processes that test the copy: its modules come first, and byte code of a mutant is never kept."""
+    """Return the environment of processes that test the copy: its modules come first, and no byte code is written."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SIAR_"))}
     others = os.environ.get("PYTHONPATH")
     return {
@@ -37,6 +37,6 @@ def environment(copy: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join([str(copy), *([others] if others else [])]),
         "PYTHONSAFEPATH": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
-        # Two runs beside each other on two cores: more threads for the same sums only cost.
+        # Two runs share two cores, so that more threads for the same computation only cost time.
         "OPENBLAS_NUM_THREADS": "1",
     }

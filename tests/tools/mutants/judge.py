@@ -1,4 +1,4 @@
-"""Writes a mutant into the copy, runs its witnesses and says what became of it."""
+"""Judges a mutant: writes it into the copy, runs its witnesses and returns the outcome."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.tools.mutants.witnesses import ARGUMENTS, Witnesses, file_of
 
 KILLED, HUNG, SURVIVED, UNSEEN, UNCLEAR = "killed", "hung", "survived", "unseen", "unclear"
 NOTICED = (KILLED, HUNG)
-"""A suite that never ends is noticed as well as one that fails."""
+"""Outcomes that count as noticed: a suite that hangs is noticed as well as one that fails."""
 
 BUDGET_S = 10.0
-"""Of tests for one mutant, as long as they took with their lines noted."""
+"""Time limit for the tests of one mutant, in terms of their durations under coverage measurement."""
 
 FAILED = (1, 2)
-"""pytest's exit codes: tests failed, or a file could not be read."""
+"""pytest's exit codes for failed tests, and for a file that could not be read."""
 PASSED = (0, 5)
-"""All passed, or none of the tests is found under its name any more, which we count against the suite."""
+"""All tests passed; or no test with such a name exists any more, which counts against the suite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a mutant."""
+    """The outcome of a mutant."""
 
     path: str
     line: int
@@ -35,23 +35,24 @@ class Verdict:
     before: str
     after: str
     outcome: str
-    """`killed`, `hung` (longer than the limit), `survived`, `unseen` (no test runs it), `unclear` (pytest itself failed)."""
+    """`killed`, `hung` (longer than the limit), `survived`, `unseen` (no test runs it), `unclear` (pytest itself
+    failed)."""
     by: str = ""
-    """The first test that failed."""
+    """Name of the first test that failed."""
     tests_count: int = 0
 
     @property
     def is_noticed(self) -> bool:
-        """Whether the suite would have told."""
+        """True if the suite notices the change."""
         return self.outcome in NOTICED
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What it is, wherever its line has moved."""
+        """Identity of the change, independent of its line number."""
         return (self.path, self.operator, self.before, self.after)
 
     def to_json(self) -> dict[str, Any]:
-        """For the file of results."""
+        """Return the fields for the file of results."""
         return asdict(self)
 
 
@@ -69,7 +70,7 @@ class Judge:
         self._warm.close()
 
     def judge(self, mutant: Mutant) -> Verdict:
-        """Try one. The copy is as before afterwards."""
+        """Try one mutant. Restores the copy afterwards."""
         tests = self._witnesses.of(self._copy, mutant.path, mutant.line, budget_s=BUDGET_S)
         outcome, by = self._try(mutant, tests) if tests else (UNSEEN, "")
         return Verdict(
@@ -82,18 +83,18 @@ class Judge:
         try:
             path.write_text(mutant.code, encoding="utf-8")
             files = dict.fromkeys(file_of(test) for test in tests)
-            told = self._warm.run([*ARGUMENTS, "-x", *files], limit_s=self._limit_s, order=tests)
+            result = self._warm.run([*ARGUMENTS, "-x", *files], limit_s=self._limit_s, order=tests)
         finally:
             path.write_bytes(source)
-            # The byte code that was made before is good again.
+            # Restore the time stamps, so that existing byte code is valid again.
             os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
-        return _outcome(told)
+        return _outcome(result)
 
 
-def _outcome(told: dict[str, Any]) -> tuple[str, str]:
-    code, by = told["code"], (told.get("failed") or [""])[0]
+def _outcome(result: dict[str, Any]) -> tuple[str, str]:
+    code, by = result["code"], (result.get("failed") or [""])[0]
     if code is None:
         return HUNG, by
-    if code in FAILED or code < 0:  # Below zero: a signal ended it.
+    if code in FAILED or code < 0:  # A negative code means that a signal ended the process.
         return KILLED, by
     return (SURVIVED if code in PASSED else UNCLEAR), ""

@@ -10,12 +10,12 @@ from tests.tools.mutants.places import PACKAGES
 
 
 def share(verdicts: Sequence[Verdict]) -> float:
-    """How many of them were noticed, in percent."""
+    """Return the share of noticed mutants in percent."""
     return 100 * sum(each.is_noticed for each in verdicts) / len(verdicts) if verdicts else 0.0
 
 
 def table(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """A row for each package."""
+    """Yield a row for each package."""
     yield "| package | mutants | killed | hung | not noticed | noticed |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for name in PACKAGES:
@@ -26,7 +26,7 @@ def table(verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def survivors(verdicts: Iterable[Verdict]) -> Iterator[str]:
-    """A row for each mutant that nobody noticed; why, a person must say."""
+    """Yield a row for each mutant that was not noticed; the reason has to be filled in by hand."""
     yield "| where | was | became | outcome | why it lives |"
     yield "| --- | --- | --- | --- | --- |"
     for each in sorted(verdicts, key=lambda verdict: (verdict.path, verdict.line)):

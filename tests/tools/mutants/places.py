@@ -1,4 +1,4 @@
-"""Which small changes there are in a file, and which of them are drawn."""
+"""Possible small changes in files, and a random sample of them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.provider import OperatorProvider
 
 PACKAGES = ("app/core", "app/server/broker", "app/server/fanout/fanout.py", "app/lab/analysis")
-"""What is drawn from, unless told otherwise (docs/mutation.md)."""
+"""Packages that the default sample is drawn from (docs/mutation.md)."""
 
 NOT_OF_INTEREST = ("VariableReplacer", "VariableInserter")
-"""These want names to be given, and put random numbers in."""
+"""Operators that require names as arguments and insert random numbers."""
 
 SIGNATURES = {"parameters", "lambdef"}
-"""A lone star there is no multiplication, which Cosmic Ray takes it for."""
+"""In these nodes a star is no multiplication, although Cosmic Ray takes it for one."""
 
 NOTHING_TO_DO = {"name", "string", "newline", "endmarker"}
-"""Most nodes, which no operator changes: asking two hundred operators each takes long."""
+"""Node types that no operator changes. They are most nodes, and trying two hundred operators on each takes long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +39,33 @@ class Mutant:
     before: str
     after: str
     code: str
-    """The whole file, changed."""
+    """The whole changed file."""
 
     @property
     def name(self) -> str:
-        """Where it is and what it does."""
+        """Location and operator."""
         return f"{self.path}:{self.line} {self.operator}"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A node that can be changed, and the changes: (operator, the how many-th of its kind in the file)."""
+    """A node that can be changed, with its changes as (operator, index among the operator's positions in the file)."""
 
     path: str
     line: int
     column: int
     text: str
     twin: int
-    """How many lines above it in the file read the same."""
+    """Number of identical lines above it in the file."""
     changes: tuple[tuple[str, int], ...]
 
     def rank(self, seed: int) -> str:
-        """Where it stands in the draw. It hangs on the line's own text, so an edit elsewhere moves nothing."""
+        """Return its rank in the sample. It depends on the line's own text, so that edits elsewhere change nothing."""
         return _hash(seed, self.path, self.text, self.twin, self.column)
 
 
 def sample(root: Path, *, seed: int, count: int, packages: Sequence[str] = PACKAGES) -> list[Mutant]:
-    """So many mutants, every place as likely as any other, and one change of each place that is drawn."""
+    """Return `count` mutants: places are drawn with equal probability, and one change for each place."""
     places = sorted(
         (place for path in files(root, packages) for place in places_in(root, path)),
         key=lambda place: place.rank(seed),
@@ -75,13 +75,13 @@ def sample(root: Path, *, seed: int, count: int, packages: Sequence[str] = PACKA
 
 
 def files(root: Path, packages: Sequence[str]) -> list[str]:
-    """The modules in these packages, as paths from the root."""
+    """Return the modules in these packages, as paths from the root."""
     found = [path for name in packages for path in sorted([root / name, *(root / name).rglob("*.py")])]
     return [path.relative_to(root).as_posix() for path in found if path.suffix == ".py"]
 
 
 def places_in(root: Path, path: str) -> Iterator[Place]:
-    """Every place in a file at which at least one operator has something to do."""
+    """Yield every place in a file at which at least one operator applies."""
     source = (root / path).read_text(encoding="utf-8")
     lines = source.splitlines()
     changes: dict[tuple[int, int], list[tuple[str, int]]] = defaultdict(list)
@@ -100,7 +100,7 @@ def places_in(root: Path, path: str) -> Iterator[Place]:
 
 
 def mutant_at(root: Path, place: Place, seed: int) -> Mutant | None:
-    """One of the place's changes, drawn, or `None` where none of them means anything to Python."""
+    """Return a random change of the place, or `None` if none of them changes the program's meaning."""
     source = (root / place.path).read_text(encoding="utf-8")
     meant = meaning(source)
     drawn = sorted(place.changes, key=lambda change: _hash(seed, place.rank(seed), *change))
@@ -113,7 +113,7 @@ def mutant_at(root: Path, place: Place, seed: int) -> Mutant | None:
 
 
 def meaning(source: str) -> str | None:
-    """The program without annotations, which nothing reads when it runs; `None` if Python does not take it in silence."""
+    """Return the program without annotations, which have no effect; `None` if it does not compile cleanly."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -138,7 +138,7 @@ class _WithoutAnnotations(ast.NodeTransformer):
 
 
 def _difference(before: str, after: str) -> tuple[str, str]:
-    """The lines that differ, without what surrounds them."""
+    """Return the lines that differ, without their context."""
     old, new = before.splitlines(), after.splitlines()
     start = next(index for index, pair in enumerate(itertools.zip_longest(old, new)) if pair[0] != pair[1])
     end = 0
@@ -160,4 +160,4 @@ def _operators() -> dict[str, Any]:
 
 
 OPERATORS = _operators()
-"""Cosmic Ray's, by name."""
+"""Cosmic Ray's operators by name."""

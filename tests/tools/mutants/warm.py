@@ -1,7 +1,7 @@
-"""A process with the libraries loaded, from which each run of tests is forked; `Warm` below talks with it.
+"""A process with the libraries loaded, from which each run of tests is forked; `Warm` below controls it.
 
 It runs this file by its path, with the copy as its working directory and first on its path, so that `app` and `tests`
-are the copy's; nothing of either is loaded before the fork. Orders and answers are lines of JSON.
+are the copy's. Nothing of either is loaded before the fork. Orders and answers are lines of JSON.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ LIBRARIES = (
     "hypothesis",
     "redis",
 )
-"""What takes long to load and is the same for every mutant."""
+"""Libraries that take long to load and are the same for every mutant."""
 
 
 class Warm:
-    """Such a process, for a copy."""
+    """A warm process for a copy."""
 
     def __init__(self, environment: dict[str, str], copy: Path) -> None:
         self._process = subprocess.Popen(
@@ -43,10 +43,10 @@ class Warm:
         )
 
     def run(self, arguments: list[str], *, limit_s: float, **more: Any) -> dict[str, Any]:
-        """Run pytest: `code` (`None` where it took longer than the limit) and `failed`, the first test that did.
+        """Run pytest. Returns `code` (`None` if it exceeded the limit) and `failed`, the first failed test.
 
-        `order` says which tests are run, in which order, and `measure` a file for coverage.py's data; without them all
-        tests that are found are run as they come.
+        `order`: names of the tests to run, in this order. `measure`: a file for coverage.py's data. Without `order`,
+        all tests run in the order found.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -56,12 +56,12 @@ class Warm:
         return answer
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self._process.communicate()
 
 
 class Plugin:
-    """Runs the tests that it is told to, in that order, and notes what became of them."""
+    """Runs the selected tests in the given order, and records their outcomes."""
 
     def __init__(self, order: list[str] | None, coverage: Any) -> None:
         self._order = None if order is None else {name: place for place, name in enumerate(order)}
@@ -70,7 +70,7 @@ class Plugin:
         self.seconds: dict[str, float] = {}
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
-        """Leave out what nobody asked for."""
+        """Deselect tests that are not in the order."""
         if self._order is not None:
             others = [item for item in items if item.nodeid not in self._order]
             config.hook.pytest_deselected(items=others)
@@ -80,29 +80,29 @@ class Plugin:
             )
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Lines that run from here on are this test's, its fixtures' included."""
+        """Attribute lines from here on to this test, including its fixtures."""
         if self._coverage is not None:
             self._coverage.switch_context(nodeid)
 
     def pytest_runtest_logfinish(self) -> None:
-        """And these are nobody's."""
+        """Attribute lines from here on to no test."""
         if self._coverage is not None:
             self._coverage.switch_context("")
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """How long it took, and whether it failed."""
+        """Record a test's duration and failure."""
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.failed:
             self.failed.append(report.nodeid)
 
     def pytest_collectreport(self, report: Any) -> None:
-        """A file that cannot even be read."""
+        """Record a file that cannot be read."""
         if report.failed:
             self.failed.append(report.nodeid)
 
 
 def main() -> None:
-    """Fork for every order."""
+    """Fork a child for every order."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(1, 2)
@@ -117,13 +117,13 @@ def main() -> None:
             sys.exit(_run_tests(order, write))
         os.close(write)
         code = _ended(child, order["limit_s"])
-        told = os.read(read, 1 << 20) if code is not None else b""
+        result = os.read(read, 1 << 20) if code is not None else b""
         os.close(read)
-        print(json.dumps({"code": code, **json.loads(told or b"{}")}), file=answers, flush=True)
+        print(json.dumps({"code": code, **json.loads(result or b"{}")}), file=answers, flush=True)
 
 
 def _run_tests(order: dict[str, Any], write: int) -> int:
-    """In the child: pytest, in this process, which ends as any other does (what it started is ended at exit)."""
+    """Run pytest in the child, which then ends normally, so that exit handlers stop what it has started."""
     import pytest
 
     os.setsid()
@@ -140,14 +140,14 @@ def _run_tests(order: dict[str, Any], write: int) -> int:
     if coverage is not None:
         coverage.stop()
         coverage.save()
-        told = {"seconds": plugin.seconds, "failed": plugin.failed}
-        Path(order["measure"] + ".json").write_text(json.dumps(told), encoding="utf-8")
+        result = {"seconds": plugin.seconds, "failed": plugin.failed}
+        Path(order["measure"] + ".json").write_text(json.dumps(result), encoding="utf-8")
     os.write(write, json.dumps({"failed": plugin.failed[:1]}).encode())
     return code
 
 
 def _ended(child: int, limit_s: float) -> int | None:
-    """Its exit code; `None` if it took too long, and then it and all that it had started are gone."""
+    """Wait for a child's exit code; after the limit, kill it with all its children and return `None`."""
     import psutil
 
     end_s = time.monotonic() + limit_s

@@ -1,4 +1,4 @@
-"""Which tests run which line, found out once, by coverage.py, with the tests of this process."""
+"""Witnesses: which tests run which line, determined once with coverage.py, for code run in the tests' own process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ TESTS = (
     "tests/integration/test_report_result.py",
     "tests/integration/test_report_html.py",
 )
-"""Beside unit tests and contracts those that run the program in their own process: with a real Redis, and on whole runs."""
+"""Unit and contract tests, and those that run the program in their own process: with a real Redis, and on whole
+runs."""
 
 QUICK = ("-m", "not slow and not alone and not browser")
-"""Tests of seconds, and tests that want the machine, are not run hundreds of times."""
+"""Excludes tests that take seconds or need the whole machine, because witnesses run hundreds of times."""
 
 ARGUMENTS = (
     *("-q", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0"),
-    # Hypothesis is there before pytest could rewrite its assertions, which nobody needs.
+    # Hypothesis is loaded before pytest could rewrite its assertions, which is not needed.
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
     *QUICK,
 )
@@ -39,23 +40,23 @@ MEASURED_LIMIT_S = 1800.0
 
 @dataclass(frozen=True, slots=True)
 class Witnesses:
-    """Who would see a change."""
+    """The tests that would notice a change of a line."""
 
     lines: dict[str, dict[int, set[str]]]
-    """Tests by file and line. Lines that run when the file is imported have none."""
+    """Tests by file and line. Lines that run at import have none."""
     seconds: dict[str, float]
-    """How long each test takes, measured while lines were noted."""
+    """Duration of each test under coverage measurement."""
     breadth: dict[str, int]
-    """How many lines of ours each test runs: one that runs few is about them."""
+    """Number of our lines that each test runs; a test that runs few is specific to them."""
     failed: frozenset[str]
-    """Tests that fail without any mutant, and are witnesses of nothing."""
+    """Tests that fail without any mutant, and so are no witnesses."""
 
     def of(self, copy: Path, path: str, line: int, *, budget_s: float) -> list[str]:
-        """The tests to run, the most pertinent first, and together no longer than `budget_s`.
+        """Return the tests to run, the most specific first, with a total duration of at most `budget_s`.
 
-        First those that run the line; where nobody does, since it is run by the import, those that run anything of the
-        file, and those that are named after it because they read it as text. Then what else is in the same files: a
-        fixture of a whole file is noted with its first test only.
+        Tests that run the line come first. A line that runs at import has none; then these are tests that run anything
+        of the file, and tests named after the file because they read it as text. Other tests of the same test files
+        follow, because a fixture of a whole file is attributed to its first test only.
         """
         in_file = self.lines.get(path, {})
         header = statement((copy / path).read_text(encoding="utf-8"), line)
@@ -64,8 +65,10 @@ class Witnesses:
         if not found:
             found = set().union(*in_file.values())
             readers = {test for test in self.seconds if test.endswith(f"[{path}]")}
-        beside = {test for test in self.seconds if file_of(test) in {file_of(each) for each in found}} - found
-        ordered = [*sorted(readers), *self._by_breadth(found), *self._by_breadth(beside)]
+        same_files = {
+            test for test in self.seconds if file_of(test) in {file_of(each) for each in found}
+        } - found
+        ordered = [*sorted(readers), *self._by_breadth(found), *self._by_breadth(same_files)]
         return list(self._within(budget_s, ordered))
 
     def _by_breadth(self, tests: Iterable[str]) -> list[str]:
@@ -79,15 +82,15 @@ class Witnesses:
 
 
 def measure(warm: Warm, copy: Path, data: Path, tests: Iterable[str] = TESTS) -> Witnesses:
-    """Run the tests once, which takes minutes. `data` becomes coverage.py's file."""
+    """Run the tests once, which takes minutes. `data`: path for coverage.py's file."""
     there = [name for name in tests if (copy / name).exists()]
     warm.run([*ARGUMENTS, *there], limit_s=MEASURED_LIMIT_S, measure=str(data))
-    told = json.loads(Path(f"{data}.json").read_text(encoding="utf-8"))
-    return witnesses(data, copy, told)
+    results = json.loads(Path(f"{data}.json").read_text(encoding="utf-8"))
+    return witnesses(data, copy, results)
 
 
-def witnesses(data: Path, copy: Path, told: dict[str, Any]) -> Witnesses:
-    """From coverage.py's data and what the run of the tests told."""
+def witnesses(data: Path, copy: Path, results: dict[str, Any]) -> Witnesses:
+    """Combine coverage.py's data with the results of the test run."""
     measured = CoverageData(basename=str(data))
     measured.read()
     lines: dict[str, dict[int, set[str]]] = {}
@@ -101,11 +104,11 @@ def witnesses(data: Path, copy: Path, told: dict[str, Any]) -> Witnesses:
         for tests in lines[path].values():
             for test in tests:
                 breadth[test] += 1
-    return Witnesses(lines, told["seconds"], dict(breadth), frozenset(told["failed"]))
+    return Witnesses(lines, results["seconds"], dict(breadth), frozenset(results["failed"]))
 
 
 def statement(source: str, line: int) -> range:
-    """The lines of the innermost statement there, without the body that it may have."""
+    """Return the lines of the innermost statement, without its body."""
     best = range(line, line + 1)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
@@ -117,5 +120,5 @@ def statement(source: str, line: int) -> range:
 
 
 def file_of(test: str) -> str:
-    """The file in a test's name."""
+    """Return the file in a test's name."""
     return test.partition("::")[0]

@@ -34,7 +34,7 @@ def test_every_kind_of_fault_is_counted_as_what_it_is(
 ) -> None:
     tally = SequenceCheck(0)
 
-    tally.take(arrived)
+    tally.check(arrived)
 
     assert (tally.lost(5), tally.duplicates, tally.out_of_order) == (lost, duplicates, out_of_order)
 
@@ -43,7 +43,7 @@ def test_every_kind_of_fault_is_counted_as_what_it_is(
 def test_lost_and_duplicates_are_those_of_the_multiset(arrived: list[int]) -> None:
     tally = SequenceCheck(0)
 
-    new = tally.take(arrived)
+    new = tally.check(arrived)
 
     assert new == len(set(arrived))
     assert tally.lost(30) == 30 - len(set(arrived))
@@ -52,7 +52,7 @@ def test_lost_and_duplicates_are_those_of_the_multiset(arrived: list[int]) -> No
 
 def test_a_new_window_forgets_the_faults_of_the_one_before() -> None:
     tally = SequenceCheck(0)
-    tally.take([1, 3, 3])
+    tally.check([1, 3, 3])
 
     tally.restart()
 

@@ -10,15 +10,15 @@ from app.core.trial import Severity, TrialWarning
 from app.lab.report.translation import known, translator
 from app.tools.load.cpu_isolation import Sharing
 from app.tools.load.generators import Gathered, Handshakes
-from app.tools.load.void_rules import GENERATOR_CODES, is_believable, rules
-from app.tools.load.watch import Seen
+from app.tools.load.invalid_rules import GENERATOR_CODES, is_believable, rules
+from app.tools.load.watch import Observations
 
 GOOD_HANDSHAKES = Handshakes(1000, 1000, 1000, {}, (500,) * 1000)
 GOOD = Gathered((), GOOD_HANDSHAKES, lag_ms_p99=2.0, cpu_s=0.5, disconnects=0, malformed=0)
-QUIET = Seen(cpu_share_max=0.2, cpu_s=0.5, steal_share=0.0, receive_troubles={})
+QUIET = Observations(cpu_share_max=0.2, cpu_s=0.5, steal_share=0.0, receive_troubles={})
 
 
-def found(gathered: Gathered = GOOD, seen: Seen = QUIET, **changes: Any) -> list[TrialWarning]:
+def found(gathered: Gathered = GOOD, seen: Observations = QUIET, **changes: Any) -> list[TrialWarning]:
     values = {"arrivals": 20_000, "without_stamp": 0, "shared": 0, "sharing": Sharing.NEVER, **changes}
     return rules(gathered, seen, **values)
 
@@ -37,14 +37,14 @@ def test_a_good_generator_voids_nothing() -> None:
     [
         ({"gathered": with_handshakes(995)}, {"gathered": with_handshakes(994)}, "users_missing"),
         ({"without_stamp": 200}, {"without_stamp": 201}, "stamps_missing"),
-        ({"seen": Seen(0.70, 1, 0, {})}, {"seen": Seen(0.71, 1, 0, {})}, "generator_busy"),
+        ({"seen": Observations(0.70, 1, 0, {})}, {"seen": Observations(0.71, 1, 0, {})}, "generator_busy"),
         (
             {"gathered": Gathered((), GOOD_HANDSHAKES, 50.0, 1, 0, 0)},
             {"gathered": Gathered((), GOOD_HANDSHAKES, 50.1, 1, 0, 0)},
             "generator_late",
         ),
-        ({"seen": Seen(0.1, 1, 0.01, {})}, {"seen": Seen(0.1, 1, 0.011, {})}, "stolen"),
-        ({}, {"seen": Seen(0.1, 1, 0, {"ListenDrops": 1})}, "receive_overflow"),
+        ({"seen": Observations(0.1, 1, 0.01, {})}, {"seen": Observations(0.1, 1, 0.011, {})}, "stolen"),
+        ({}, {"seen": Observations(0.1, 1, 0, {"ListenDrops": 1})}, "receive_overflow"),
         ({}, {"sharing": Sharing.MUST}, "shared_core"),
         ({}, {"gathered": Gathered((), GOOD_HANDSHAKES, 1.0, 1, 0, malformed=1)}, "broken_stream"),
     ],
@@ -88,8 +88,8 @@ def test_a_core_that_may_be_shared_is_told_and_voids_nothing() -> None:
 
 
 def test_processes_that_fill_their_cores_together_are_not_advised_to_become_more() -> None:
-    (alone,) = found(seen=Seen(0.9, 1, 0, {}))
-    (together,) = found(seen=Seen(0.9, 1, 0, {}, is_crowded=True))
+    (alone,) = found(seen=Observations(0.9, 1, 0, {}))
+    (together,) = found(seen=Observations(0.9, 1, 0, {}, is_crowded=True))
 
     assert "--processes" in alone.advice
     assert together.code == "generator_busy"
@@ -97,7 +97,7 @@ def test_processes_that_fill_their_cores_together_are_not_advised_to_become_more
 
 
 def test_what_is_said_of_cores_is_said_in_indonesian_too() -> None:
-    said = [*found(sharing=Sharing.MAY), *found(seen=Seen(0.9, 1, 0, {}, is_crowded=True))]
+    said = [*found(sharing=Sharing.MAY), *found(seen=Observations(0.9, 1, 0, {}, is_crowded=True))]
     sentences = [text for each in said for text in (each.text, each.advice)]
 
     assert all(map(known, sentences))

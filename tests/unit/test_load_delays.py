@@ -10,8 +10,8 @@ import pytest
 from app.core.delivery import Outcome, SampleState
 from app.core.histogram import histogram_of
 from app.lab.report.translation import known, translator
+from app.tools.load.delays import Delays, delays_of, merged_delays
 from app.tools.load.gates import judge, parse_gate
-from app.tools.load.lanes import Lanes, lanes_of, merged_lanes
 from app.tools.load.levels import FIGURES, Level, levels_of
 from app.tools.load.trial_line import TrialLine
 from tests.unit.load_lines import a_line
@@ -22,8 +22,8 @@ def level_with(unstamped_ms: list[float], *, stamped_ms: list[float] | None = No
     """Believed trials; by default 198 arrivals of 5 ms have a stamp of their own."""
     stamped = histogram_of(1000 * each for each in stamped_ms or [5.0] * 198)
     unstamped = histogram_of(1000 * each for each in unstamped_ms)
-    handler = merged_lanes([Lanes(handler=stamped), Lanes(handler=unstamped)]).handler
-    (level,) = levels_of([a_line(lanes=Lanes(stamped, handler, unstamped=unstamped))])
+    handler = merged_delays([Delays(application=stamped), Delays(application=unstamped)]).application
+    (level,) = levels_of([a_line(delays=Delays(stamped, handler, unstamped=unstamped))])
     return level
 
 
@@ -31,13 +31,13 @@ def test_an_arrival_without_a_stamp_of_its_own_is_in_the_handlers_lane_alone() -
     stamped = a_delivery(seq=0, delay_ms=5.0, kernel_delay_ms=4.0)
     shared = a_delivery(seq=1, delay_ms=30.0, kernel_delay_ms=None)
 
-    lanes = lanes_of([stamped, shared], {(0, 0): 1_000.0})
+    delays = delays_of([stamped, shared], {(0, 0): 1_000.0})
 
-    assert (lanes.kernel.count, lanes.kernel.max_us) == (1, 4_000)
-    assert (lanes.handler.count, lanes.handler.max_us) == (2, 30_000)
-    assert (lanes.own.count, lanes.own.max_us) == (1, 1_000)
-    assert (lanes.unstamped.count, lanes.unstamped.max_us) == (1, 30_000)
-    assert lanes.unstamped_share == 0.5
+    assert (delays.kernel.count, delays.kernel.max_us) == (1, 4_000)
+    assert (delays.application.count, delays.application.max_us) == (2, 30_000)
+    assert (delays.generator.count, delays.generator.max_us) == (1, 1_000)
+    assert (delays.unstamped.count, delays.unstamped.max_us) == (1, 30_000)
+    assert delays.unstamped_share == 0.5
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_an_arrival_without_a_stamp_of_its_own_is_in_the_handlers_lane_alone() -
     ],
 )
 def test_what_is_no_sample_is_in_no_lane(changes: dict[str, Any]) -> None:
-    lanes = lanes_of([a_delivery(**changes)], {})
+    delays = delays_of([a_delivery(**changes)], {})
 
-    assert (lanes.arrivals, lanes.handler.count, lanes.unstamped_share) == (0, 0, None)
+    assert (delays.arrivals, delays.application.count, delays.unstamped_share) == (0, 0, None)
 
 
 def test_percentiles_and_the_mean_are_of_own_stamps() -> None:
@@ -83,12 +83,12 @@ def test_the_share_is_told_in_both_languages_where_there_is_one() -> None:
     assert level_with([]).remarks == ()
 
 
-def test_lanes_come_back_from_what_was_written_and_merge_without_loss() -> None:
-    lanes = level_with([400.0]).lanes
+def test_delays_come_back_from_what_was_written_and_merge_without_loss() -> None:
+    delays = level_with([400.0]).delays
 
-    assert Lanes.from_json(lanes.to_json()) == lanes
-    both = merged_lanes([lanes, lanes])
-    assert (both.unstamped.count, both.arrivals) == (2, 2 * lanes.arrivals)
+    assert Delays.from_json(delays.to_json()) == delays
+    both = merged_delays([delays, delays])
+    assert (both.unstamped.count, both.arrivals) == (2, 2 * delays.arrivals)
 
 
 def test_a_run_of_before_is_read_as_it_was_judged_then() -> None:
@@ -100,7 +100,7 @@ def test_a_run_of_before_is_read_as_it_was_judged_then() -> None:
     line = TrialLine.from_json(written)
 
     assert line == a_line(disconnects=1)
-    assert (line.errors, line.lanes.unstamped_share) == (1, 0.0)
+    assert (line.errors, line.delays.unstamped_share) == (1, 0.0)
 
 
 def test_connections_that_broke_before_a_trial_are_errors_and_no_disconnects_of_it() -> None:

@@ -1,7 +1,7 @@
-"""When a trial under load is not to be believed: the void rules of `measurement.md`, section 2, as typed warnings.
+"""Validity rules for a trial under load (`measurement.md`, section 2), as typed warnings.
 
-They judge the generator and the machine, never the server: what the server does badly is the result. So a source that
-is late, or a connection that the server cut, does not excuse a gate here, though it voids the trial for a comparison.
+They judge the generator and the machine, never the server: what the server does badly is the result. So a late source,
+or a connection that the server closed, does not excuse a gate here, although it invalidates the trial for a comparison.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from app.core.trial import Severity, TrialRecord, TrialWarning
 from app.lab.analysis.words import count_of, listing, number
 from app.tools.load.cpu_isolation import Sharing
 from app.tools.load.generators import Gathered, Handshakes
-from app.tools.load.watch import Seen
+from app.tools.load.watch import Observations
 
 CONNECTED_SHARE_MIN = 0.995
 STAMPS_MISSING_SHARE_MAX = 0.01
 CPU_SHARE_MAX = 0.70
-"""Of a core, or of the cores that processes share, in any one second."""
+"""Share of a core, or of the cores that processes share, in any one second."""
 LAG_MS_MAX = 50.0
-"""p99 of the generator's own loop, for the kernel's lane; the handler's lane is only shown."""
+"""p99 of the generator's own event loop, for kernel delays; application delays are only shown."""
 STEAL_SHARE_MAX = 0.01
 
 GENERATOR_CODES = frozenset(
@@ -28,12 +28,12 @@ GENERATOR_CODES = frozenset(
         *("stolen", "shared_core", "broken_stream"),
     }
 )
-"""What is found here: with one of these, the generator is not to be believed."""
+"""Warnings issued here: with any of them, the generator is invalid."""
 
 INSTRUMENT_CODES = GENERATOR_CODES | {
     *("clock_wide", "negative_delay", "machine_busy", "mixed_paths", "operator_published"),
 }
-"""What spoils a delay without being the server's doing; a gate on delays passes such trials by."""
+"""Warnings about delays that the server did not cause; gates on delays exclude such trials."""
 
 MAY_SHARE_CORE = (
     "Generator and server may use the same core: nothing keeps each from taking the other's time."
@@ -44,22 +44,28 @@ MORE_PROCESSES = "Give the generator more processes (--processes), or fewer user
 
 
 def rules(
-    gathered: Gathered, seen: Seen, *, arrivals: int, without_stamp: int, shared: int, sharing: Sharing
+    gathered: Gathered,
+    observations: Observations,
+    *,
+    arrivals: int,
+    without_stamp: int,
+    shared: int,
+    sharing: Sharing,
 ) -> list[TrialWarning]:
-    """All that voids a trial of Locust's users, and what else is to be known of its generator."""
+    """Return all warnings about a trial of Locust's users, invalidating ones and others."""
     return [
         *_users(gathered.handshakes),
         *_stamps(arrivals, without_stamp, shared),
-        *_cpu(seen),
+        *_cpu(observations),
         *_lag(gathered.lag_ms_p99),
-        *_machine(seen),
+        *_machine(observations),
         *_cores(sharing),
         *_stream(gathered.malformed),
     ]
 
 
 def is_believable(record: TrialRecord | Collection[TrialWarning]) -> bool:
-    """Whether nothing but the server can have spoilt its delays."""
+    """Return whether nothing but the server can have impaired the trial's delays."""
     warnings = record.warnings if isinstance(record, TrialRecord) else record
     return not any(each.severity is Severity.VOID and each.code in INSTRUMENT_CODES for each in warnings)
 
@@ -67,7 +73,7 @@ def is_believable(record: TrialRecord | Collection[TrialWarning]) -> bool:
 def _users(handshakes: Handshakes) -> Iterator[TrialWarning]:
     if handshakes.connected < CONNECTED_SHARE_MIN * handshakes.wanted:
         reasons = listing([f"{count} x {reason}" for reason, count in handshakes.failures.items()])
-        yield _void(
+        yield _invalid(
             "users_missing",
             f"{handshakes.connected} of {handshakes.wanted} users were connected when the trial began; of "
             f"{count_of(handshakes.attempts, 'attempt')} {handshakes.failed} failed"
@@ -78,7 +84,7 @@ def _users(handshakes: Handshakes) -> Iterator[TrialWarning]:
 
 def _stamps(arrivals: int, without_stamp: int, shared: int) -> Iterator[TrialWarning]:
     if without_stamp > STAMPS_MISSING_SHARE_MAX * arrivals:
-        yield _void(
+        yield _invalid(
             "stamps_missing",
             f"{without_stamp} of {arrivals} arrivals have no kernel stamp of their own, {shared} of them because one "
             "read held several notifications.",
@@ -86,19 +92,19 @@ def _stamps(arrivals: int, without_stamp: int, shared: int) -> Iterator[TrialWar
         )
 
 
-def _cpu(seen: Seen) -> Iterator[TrialWarning]:
-    if seen.cpu_share_max is None or seen.cpu_share_max <= CPU_SHARE_MAX:
+def _cpu(observations: Observations) -> Iterator[TrialWarning]:
+    if observations.cpu_share_max is None or observations.cpu_share_max <= CPU_SHARE_MAX:
         return
-    used, limit = number(100 * seen.cpu_share_max), number(100 * CPU_SHARE_MAX)
-    if seen.is_crowded:
-        yield _void(
+    used, limit = number(100 * observations.cpu_share_max), number(100 * CPU_SHARE_MAX)
+    if observations.is_crowded:
+        yield _invalid(
             "generator_busy",
             f"The generator's processes together used {used} % of their cores in one second, limit {limit} %: they were "
             "saturated.",
             "Give the generator more cores, or fewer users: one more process would have the same cores.",
         )
     else:
-        yield _void(
+        yield _invalid(
             "generator_busy",
             f"The generator used {used} % of its core in one second, limit {limit} %: it was saturated.",
             MORE_PROCESSES,
@@ -107,25 +113,25 @@ def _cpu(seen: Seen) -> Iterator[TrialWarning]:
 
 def _lag(lag_ms: float | None) -> Iterator[TrialWarning]:
     if lag_ms is not None and lag_ms > LAG_MS_MAX:
-        yield _void(
+        yield _invalid(
             "generator_late",
             f"The generator's own loop was late: p99 {number(lag_ms)} ms, limit {number(LAG_MS_MAX)} ms.",
             MORE_PROCESSES,
         )
 
 
-def _machine(seen: Seen) -> Iterator[TrialWarning]:
-    if seen.receive_troubles:
-        named = listing([f"{name} {count}" for name, count in seen.receive_troubles.items()])
-        yield _void(
+def _machine(observations: Observations) -> Iterator[TrialWarning]:
+    if observations.receive_troubles:
+        named = listing([f"{name} {count}" for name, count in observations.receive_troubles.items()])
+        yield _invalid(
             "receive_overflow",
             f"The kernel had no room for what came: {named}.",
             f"Raise net.core.somaxconn and net.ipv4.tcp_rmem, or lower --spawn-rate. {MORE_PROCESSES}",
         )
-    if seen.steal_share > STEAL_SHARE_MAX:
-        yield _void(
+    if observations.steal_share > STEAL_SHARE_MAX:
+        yield _invalid(
             "stolen",
-            f"The machine's host gave {number(100 * seen.steal_share)} % of its time to others, limit "
+            f"The machine's host gave {number(100 * observations.steal_share)} % of its time to others, limit "
             f"{number(100 * STEAL_SHARE_MAX)} %.",
             "Use a machine of its own, or measure when its neighbours are quiet.",
         )
@@ -133,7 +139,7 @@ def _machine(seen: Seen) -> Iterator[TrialWarning]:
 
 def _cores(sharing: Sharing) -> Iterator[TrialWarning]:
     if sharing is Sharing.MUST:
-        yield _void(
+        yield _invalid(
             "shared_core",
             "Generator and server share one core: each takes the other's time.",
             "Use a machine with two cores or more, or give a server elsewhere with --url.",
@@ -144,12 +150,12 @@ def _cores(sharing: Sharing) -> Iterator[TrialWarning]:
 
 def _stream(malformed: int) -> Iterator[TrialWarning]:
     if malformed:
-        yield _void(
+        yield _invalid(
             "broken_stream",
             f"{count_of(malformed, 'connection')} brought bytes that break the protocol.",
             "Look for what stands between server and generator; without it, this is a fault of the server's.",
         )
 
 
-def _void(code: str, text: str, advice: str) -> TrialWarning:
+def _invalid(code: str, text: str, advice: str) -> TrialWarning:
     return TrialWarning(code, Severity.VOID, text, advice)
