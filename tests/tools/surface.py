@@ -58,9 +58,9 @@ def _parser_of(name: str) -> argparse.ArgumentParser:
 
 def exit_codes() -> Iterator[str]:
     """Yield the exit codes, as the command line's own docstring lists them."""
-    said = " ".join((cli.__doc__ or "").split()).partition("Exit codes: ")[2]
-    for code, meaning in re.findall(r"(\d+) ([^,.(]+)", said):
-        yield f"exit {code} {meaning.strip()}"
+    listed = (cli.__doc__ or "").partition("Exit codes: ")[2]
+    for code in re.findall(r"\b\d+\b", listed):
+        yield f"exit {code}"
 
 
 def settings() -> Iterator[str]:
