@@ -1,6 +1,6 @@
 """`result.json`: the analysis as plain JSON values, schema 1. What does not exist is null, never 0 or NaN.
 
-Required keys are those of the README's table. Further ones may come with any version; readers skip what they
+Required keys are those of docs/formats.md. Further ones may come with any version; readers skip what they
 do not know. `estimate` is b minus a; `low` and `high` are the 95 % interval, `holm_low` and `holm_high` the one that
 the verdict comes from.
 """
