@@ -17,6 +17,9 @@ Field = dataclasses.Field[object]
 
 KIB = 1024
 
+HANDED_DOWN = frozenset({"anchor_us", "timebase", "parent_pipe_fd", "operator_key", "first_link"})
+"""Settings that a parent process gives its child; nobody sets them by hand."""
+
 UNITS = {"s": "s", "ms": "ms", "us": "µs", "days": "days", "bytes": "bytes"}
 """Unit by a word of the setting's name."""
 
@@ -38,8 +41,8 @@ def lines() -> Iterator[str]:
 
 
 def is_handed_down(field: Field) -> bool:
-    """Tell whether the setting passes from a parent process to its child, by its docstring."""
-    return any(words in docstring(field) for words in ("handed down", "never set by hand"))
+    """Tell whether the setting passes from a parent process to its child."""
+    return field.name in HANDED_DOWN
 
 
 def docstring(field: Field) -> str:
