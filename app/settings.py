@@ -58,6 +58,39 @@ They appear in the environment of every container next to that service. The valu
 `SIAR_CLOK_PORT=9000` is a misspelt setting, but `SIAR_CLOCK_PORT=tcp://10.0.0.7:80` is the link of "siar-clock"."""
 
 
+RANGES: dict[str, tuple[float, float]] = {
+    "port": (0, 65535),
+    "workers": (1, 64),
+    "clock_port": (0, 65535),
+    "history_count": (1, 10_000_000),
+    "history_bytes": (1024, 2**40),
+    "history_age_s": (1, 10**9),
+    "history_cache_ttl_s": (0, 3600),
+    "heartbeat_s": (0.05, 3600),
+    "retry_ms": (10, 600_000),
+    "ping_interval_s": (0.1, 3600),
+    "ping_timeout_s": (0.1, 3600),
+    "queue_notifications_max": (1, 10_000_000),
+    "queue_bytes_max": (1024, 2**30),
+    "send_buffer_bytes": (4096, 2**24),
+    "peer_timeout_s": (1, 3600),
+    "connections_max": (1, 10_000_000),
+    "packet_bytes_max": (1024, 2**24),
+    "packets_per_s_max": (1, 1_000_000),
+    "topics_per_client_max": (1, 10_000),
+    "publish_body_bytes_max": (1024, 2**24),
+    "publish_per_s_max": (1, 1_000_000),
+    "header_bytes_max": (256, 65_536),
+    "connections_per_address_max": (1, 10_000_000),
+    "publish_age_max_s": (0, 86_400),
+    "spool_bytes_max": (1024, 2**40),
+    "spool_device_bytes_max": (1024, 2**40),
+    "runner_silence_s": (1, 3600),
+    "retention_days": (0, 36_500),
+}
+"""Lowest and highest value of each setting that is a number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The service's settings. The environment name of a field is `SIAR_` and the field's name in capitals."""
@@ -182,36 +215,7 @@ class Settings:
     """Level of the server's own log: debug, info, warning, error."""
 
     def __post_init__(self) -> None:
-        for name, low, high in (
-            ("port", 0, 65535),
-            ("workers", 1, 64),
-            ("clock_port", 0, 65535),
-            ("history_count", 1, 10_000_000),
-            ("history_bytes", 1024, 2**40),
-            ("history_age_s", 1, 10**9),
-            ("history_cache_ttl_s", 0, 3600),
-            ("heartbeat_s", 0.05, 3600),
-            ("retry_ms", 10, 600_000),
-            ("ping_interval_s", 0.1, 3600),
-            ("ping_timeout_s", 0.1, 3600),
-            ("queue_notifications_max", 1, 10_000_000),
-            ("queue_bytes_max", 1024, 2**30),
-            ("send_buffer_bytes", 4096, 2**24),
-            ("peer_timeout_s", 1, 3600),
-            ("connections_max", 1, 10_000_000),
-            ("packet_bytes_max", 1024, 2**24),
-            ("packets_per_s_max", 1, 1_000_000),
-            ("topics_per_client_max", 1, 10_000),
-            ("publish_body_bytes_max", 1024, 2**24),
-            ("publish_per_s_max", 1, 1_000_000),
-            ("header_bytes_max", 256, 65_536),
-            ("connections_per_address_max", 1, 10_000_000),
-            ("publish_age_max_s", 0, 86_400),
-            ("spool_bytes_max", 1024, 2**40),
-            ("spool_device_bytes_max", 1024, 2**40),
-            ("runner_silence_s", 1, 3600),
-            ("retention_days", 0, 36_500),
-        ):
+        for name, (low, high) in RANGES.items():
             value = getattr(self, name)
             if not low <= value <= high:
                 raise SettingError(f"{environment_name(name)} is {value}; it must be {low} to {high}.")

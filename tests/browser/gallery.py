@@ -46,7 +46,7 @@ README_SCENES: dict[str, tuple[str, Screen]] = {
     "admin-lobby": ("admin", DESK),
     "screen-finished": ("result", PROJECTOR),
 }
-"""What the README shows, under which name and through which screen: in English, in the light."""
+"""What README and docs show, under which name and through which screen: in English, in the light."""
 
 README_WIDTH_PX_MAX = 960
 
@@ -63,7 +63,7 @@ class ReadmePictures(Gallery):
         screens: Sequence[Screen],
         schemes: Sequence[str] = SCHEMES,
     ) -> None:
-        """The page as WebP, if the README shows it."""
+        """The page as WebP, if README or docs show it."""
         if scene not in README_SCENES or language != "en":
             return
         name, screen = README_SCENES[scene]

@@ -10,20 +10,22 @@ from tests.browser.cdp import Page
 from tests.browser.devices import PROJECTOR, SCHEMES
 from tests.browser.gallery import README_SCENES, README_WIDTH_PX_MAX, Gallery, ReadmePictures, contact_sheet
 from tests.browser.test_screen import is_shown, open_screen
-from tests.support.readme import README
+from tests.support.readme import PAGES, links
 from tests.support.stage import GOOD, Stage
 from tests.tools.screens import DOCS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-def test_every_scene_of_the_readme_has_its_picture_there() -> None:
-    text = README.read_text(encoding="utf-8")
+def test_every_scene_of_readme_and_docs_has_its_picture_there() -> None:
+    shown = {
+        (page.parent / link).resolve() for page in PAGES for link in links(page) if link.endswith(".webp")
+    }
 
     for name, _screen in README_SCENES.values():
         path = DOCS / f"{name}.webp"
         assert path.is_file()
-        assert f"docs/pictures/{path.name}" in text
+        assert path in shown
 
 
 def test_the_readme_s_picture_of_the_lobby_is_taken_and_is_no_wider_than_the_readme(

@@ -1,16 +1,12 @@
-"""Commands mistyped, and what is documented of them."""
+"""Commands mistyped."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from app.settings import Settings, environment_name
 from tests.support.commands import siar
-from tests.support.server import ROOT
 from tests.unit.support_run import RunMaker, a_plan, store_run
 
 
@@ -68,54 +64,3 @@ def test_a_damaged_run_is_named_and_the_others_are_listed(tmp_path: Path) -> Non
         "2026-01-01T00-00-00-0002": True,
         whole.name: False,
     }
-
-
-HANDED_DOWN = {
-    "SIAR_ANCHOR_US",
-    "SIAR_TIMEBASE",
-    "SIAR_PARENT_PIPE_FD",
-    "SIAR_OPERATOR_KEY",
-    "SIAR_FIRST_LINK",
-}
-"""From parent to child; nobody sets them, and the page tells no default."""
-
-MADE_AT_START = {"SIAR_ADMIN_TOKEN": "random, printed", "SIAR_RUN": "made at start"}
-
-
-def told_defaults(page: str) -> dict[str, str]:
-    """What the page's table of settings says of each; a name may be left to its ending behind another one of its row."""
-    found: dict[str, str] = {}
-    for names, told in re.findall(r"^\| (`SIAR_.*?) \| ?(.*?) ?\|", page, re.MULTILINE):
-        first, *more = re.findall(r"`([A-Z_]+)`", names)
-        stem = first.rpartition("_")[0]
-        row = [first, *(each if each.startswith("SIAR_") else stem + each for each in more)]
-        told_each = told.split(", ") if len(row) > 1 and told else [told] * len(row)
-        found |= dict(zip(row, told_each, strict=True))
-    return found
-
-
-def as_told(default: object) -> str:
-    """A default as the page writes it."""
-    if isinstance(default, bool):
-        return str(int(default))
-    if isinstance(default, int) and default >= 2**20:
-        return f"{default // 2**20} MiB"
-    if isinstance(default, float):
-        return f"{default:g}"
-    if isinstance(default, str | Path):
-        return f"`{default}`" if str(default) else ""
-    return "" if default == () else str(default)
-
-
-def test_every_setting_is_in_the_readme_with_its_default() -> None:
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    defaults = {environment_name(each.name): each.default for each in fields(Settings)}
-
-    told = told_defaults(page)
-
-    assert told == {
-        name: MADE_AT_START.get(name, as_told(default))
-        for name, default in defaults.items()
-        if name not in HANDED_DOWN
-    }
-    assert all(f"`{name}`" in page for name in HANDED_DOWN)

@@ -34,9 +34,9 @@ def test_the_demo_delivers_everything_once_and_in_order(demo: tuple[Path, Any, d
         assert (trial["lost"], trial["late"], trial["duplicates"], trial["out_of_order"]) == (0, 0, 0, 0)
 
 
-def test_the_result_has_the_schema_of_the_readme(demo: tuple[Path, Any, dict[str, Any]]) -> None:
+def test_the_result_has_the_documented_schema(demo: tuple[Path, Any, dict[str, Any]]) -> None:
     _folder, _done, result = demo
-    documented = (ROOT / "README.md").read_text().split("## `result.json`")[1].split("\n## ")[0]
+    documented = (ROOT / "docs/formats.md").read_text().split("### result.json")[1].split("\n### ")[0]
     trial_row, comparison_row = (
         next(line for line in documented.splitlines() if line.startswith(f"| `{key}[]`"))
         for key in ("trials", "comparison")
@@ -44,7 +44,7 @@ def test_the_result_has_the_schema_of_the_readme(demo: tuple[Path, Any, dict[str
 
     assert result["schema"] == 1
     top = {key for key in result if f"`{key}" not in documented}
-    assert not top, "keys that the README does not name"
+    assert not top, "keys that docs/formats.md does not name"
     for name in re.findall(r"`(\w+)`", trial_row.split("`delay_ms`")[0].split("|")[2]):
         assert name in result["trials"][0]
     assert {"mean", "p50", "p95", "p99", "max"} == result["trials"][0]["delay_ms"].keys()

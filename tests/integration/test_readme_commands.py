@@ -1,4 +1,4 @@
-"""What README.md says is typed here, line by line, into folders of the tests' own; what takes long, in tests/nightly.
+"""What README.md and docs/ say is typed here, line by line, into folders of the tests' own; what takes long, in tests/nightly.
 
 `./siar` is the program behind the wrapper, which would build an environment where one is older than a requirement; one
 test goes through the wrapper, and it has its own (test_wrapper.py). Settings that a reader may leave out choose a free port.
@@ -35,8 +35,10 @@ SERVE = [(command, needs) for command, needs in readme.commands() if command.sta
 
 DEMO = [command for command, _ in readme.commands() if command.startswith("./siar demo")]
 
-BENCH = [c for c, _ in readme.commands() if c.startswith("./siar bench") and "--quick" in c]
+BENCH = sorted({c for c, _ in readme.commands() if c.startswith("./siar bench") and "--quick" in c})
 """The others are of many minutes."""
+
+DOCTOR = [command for command, _ in readme.commands() if command.startswith("./siar doctor")]
 
 RUN_DONE_S = 600.0
 
@@ -107,7 +109,7 @@ def shapes(notification: dict[str, Any]) -> dict[str, type]:
     return {name: type(value) for name, value in notification.items()}
 
 
-@pytest.mark.parametrize("block", readme.blocks("toml"), ids=lambda block: f"line {block.line}")
+@pytest.mark.parametrize("block", readme.blocks("toml"), ids=lambda block: f"{block.page} {block.line}")
 def test_every_plan_of_the_page_runs_to_its_end(block: readme.Block, tmp_path: Path) -> None:
     port = free_port()
     with DelayProxy("127.0.0.1", port, delay_s=0.0) as proxy:
@@ -117,6 +119,16 @@ def test_every_plan_of_the_page_runs_to_its_end(block: readme.Block, tmp_path: P
 
     assert done.returncode == 0, done.stderr + done.stdout
     assert len(list((tmp_path / "runs").glob("2*/report.html"))) == 1
+
+
+@pytest.mark.parametrize("command", DOCTOR)
+def test_the_doctor_says_one_line_for_each_check(command: str, tmp_path: Path) -> None:
+    done = siar(tmp_path, *command.split()[1:], timeout_s=RUN_DONE_S)
+
+    # 3: this machine is not fit; it says so and is no crash.
+    assert done.returncode in (0, 3), done.stderr
+    assert len(done.stdout.splitlines()) > 5
+    assert "Traceback" not in done.stderr
 
 
 def test_the_suite_takes_the_words_that_the_page_says_go_to_pytest(tmp_path: Path) -> None:
@@ -134,6 +146,7 @@ def test_the_suite_takes_the_words_that_the_page_says_go_to_pytest(tmp_path: Pat
         "tests.tools.scale_report",
         "tests.tools.scale_runs",
         "tests.tools.soak",
+        "tests.tools.reference",
     ],
 )
 def test_every_module_that_the_page_names_tells_how_it_is_used(name: str) -> None:

@@ -1,4 +1,4 @@
-"""The commands of README.md that take many minutes, as they stand there; those of a minute are in test_readme_commands.py."""
+"""The commands of README.md and docs/ that take many minutes, as they stand there; those of a minute are in test_readme_commands.py."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ this machine, so the figures in the pictures are loopback's), the operator's pag
 and in Indonesian. At every point of interest, each page is photographed on several screens: phones from 320 px to a
 Pixel, the desk, the projector. `index.html` next to the pictures shows all of them.
 
-`--docs` makes the README's pictures instead, into docs/pictures.
+`--docs` makes the pictures of README and docs instead, into docs/pictures.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where to (default: ./screens, or docs/pictures)"
     )
-    parser.add_argument("--docs", action="store_true", help="the README's few pictures, small")
+    parser.add_argument("--docs", action="store_true", help="the few pictures of README and docs, small")
     return parser
 
 

@@ -15,12 +15,12 @@ from app.server.broker.redis import scripts as redis_scripts
 from app.server.broker.sqlite import journal_file
 from app.server.web.devices import deliveries
 from app.server.web.service import metrics
-from app.settings import Settings, environment_name
+from app.settings import NOT_SETTINGS, Settings, environment_name
 from app.store import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PAGES = ("architecture", "formats", "measurement", "operations", "phone-protocol", "transports")
+PAGES = tuple(sorted(path.stem for path in (ROOT / "docs").glob("*.md")))
 
 PATH = re.compile(r"`((?:app|deploy|docs|loadtests|static|tests)/[A-Za-z0-9_./-]*)`")
 
@@ -39,15 +39,7 @@ def words_of(text: str) -> set[str]:
 def test_every_file_that_a_page_names_is_there(page: str) -> None:
     named = set(PATH.findall(text_of(page)))
 
-    assert named
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
-
-
-@pytest.mark.parametrize("page", sorted(path.stem for path in (ROOT / "docs").glob("*.md")))
-def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
-    targets = re.findall(r"\]\(([^)#:]+)\)", text_of(page))
-
-    assert [target for target in targets if not (ROOT / "docs" / target).exists()] == []
 
 
 def test_every_event_is_described() -> None:
@@ -109,7 +101,10 @@ def test_every_key_of_a_manifest_is_described() -> None:
 def test_every_setting_that_operators_are_told_of_exists() -> None:
     named = {name for page in PAGES for name in re.findall(r"SIAR_[A-Z_]+[A-Z]", text_of(page))}
 
-    assert named - {environment_name(each.name) for each in dataclasses.fields(Settings)} == set()
+    assert len(named) > 10
+    assert (
+        named - NOT_SETTINGS - {environment_name(each.name) for each in dataclasses.fields(Settings)} == set()
+    )
 
 
 def test_every_metric_is_listed_and_no_other() -> None:

@@ -1,4 +1,4 @@
-"""README.md names only what there is; tests/integration/test_readme_commands.py and tests/nightly type what it says."""
+"""README.md and docs/ name only what there is; tests/integration/test_readme_commands.py and tests/nightly type it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support import readme
 from tests.support.server import ROOT
 from tests.tools import suite
 
-TYPED = ("./siar demo", "./siar test", "./siar serve", "./siar bench")
+TYPED = ("./siar demo", "./siar test", "./siar serve", "./siar bench", "./siar doctor")
 """What commands in blocks begin with; each has a test that runs it. A new one needs a test first."""
 
 NEEDS = {"", "redis", "many minutes"}
@@ -41,6 +41,8 @@ def is_there(command: str) -> bool:
         return True
     if "-m" in words[:2]:
         return any((ROOT / words[2].replace(".", "/")).with_suffix(end).exists() for end in ("", ".py"))
+    if command in ("./siar COMMAND", "./siar --version"):
+        return True
     if "./siar" not in words or command == "./siar":
         scripts = {word for word in words if word.endswith(".py")}
         return scripts <= {"gunicorn.conf.py", "loadtests/locustfile.py"} and all(
@@ -75,17 +77,31 @@ def test_every_plan_can_be_read(tmp_path: Path) -> None:
     assert plans
     for block in plans:
         (tmp_path / "plan.toml").write_text(block.text)
-        assert len(load_plan(tmp_path / "plan.toml").arms) == 2, f"line {block.line}"
+        assert len(load_plan(tmp_path / "plan.toml").arms) == 2, f"{block.page}, line {block.line}"
 
 
-def leads_somewhere(link: str) -> bool:
+def leads_somewhere(page: Path, link: str) -> bool:
     path, _, name = link.partition("#")
-    page = ROOT / path if path else readme.README
-    return page.exists() and (not name or name in readme.anchors(page))
+    target = page.parent / path if path else page
+    return target.exists() and (not name or name in readme.anchors(target))
 
 
-def test_every_link_leads_somewhere() -> None:
-    links = readme.links()
+@pytest.mark.parametrize("page", readme.PAGES, ids=lambda page: page.stem)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert [link for link in readme.links(page) if not leads_somewhere(page, link)] == []
 
-    assert links
-    assert [link for link in links if not leads_somewhere(link)] == []
+
+def test_a_link_to_nowhere_is_found() -> None:
+    assert leads_somewhere(readme.README, "docs/bench.md#parts")
+    assert not leads_somewhere(readme.README, "docs/bench.md#part")
+    assert not leads_somewhere(readme.README, "docs/dance.md")
+
+
+def test_every_page_of_docs_is_reached_from_the_readme() -> None:
+    reached = {link.partition("#")[0] for link in readme.links(readme.README)}
+
+    assert {f"docs/{page.name}" for page in readme.PAGES[1:]} <= reached
+
+
+def test_the_readme_is_short() -> None:
+    assert len(readme.README.read_text(encoding="utf-8").splitlines()) <= 150

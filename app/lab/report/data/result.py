@@ -1,7 +1,8 @@
 """`result.json`: the analysis as plain JSON values, schema 1. A value that does not exist is null, never 0 or NaN.
 
-Required keys are those in the README's table. Any version may add keys; readers ignore unknown ones. `estimate` is b minus a.
-`low` and `high` are the 95 % interval; the verdict comes from `holm_low` and `holm_high`.
+Required keys are those of docs/formats.md. Further ones may come with any version; readers skip what they
+do not know. `estimate` is b minus a; `low` and `high` are the 95 % interval, `holm_low` and `holm_high` the one that
+the verdict comes from.
 """
 
 from __future__ import annotations
