@@ -56,7 +56,7 @@ class Operators:
         """Whether `token` is the operator's. Raises `TooManyGuesses`; no token at all is no guess."""
         if not token:
             return False
-        if self.is_drawn_token(token):
+        if self._is_drawn_token(token):
             return True
         is_right = hmac.compare_digest(token.encode(), self._token)
         self._guesses.check(address)
@@ -64,7 +64,7 @@ class Operators:
             self._guesses.wrong(address)
         return is_right
 
-    def is_drawn_token(self, token: str) -> bool:
+    def _is_drawn_token(self, token: str) -> bool:
         """Whether `token` is the operator's and one that nobody can guess, so that trying is no guess."""
         said = token.encode()
         is_runner = hmac.compare_digest(said, self.runner_token.encode())

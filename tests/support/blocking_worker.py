@@ -17,10 +17,9 @@ from typing import Any
 
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
-from gunicorn.http import wsgi
 from gunicorn.http.parser import RequestParser
 
-from app.server.wsgi import repeats
+from app.server.wsgi import short_head
 from app.server.wsgi.worker import SiarWorker
 
 PEER = ("192.0.2.1", 40_000)
@@ -36,16 +35,14 @@ _DATE = re.compile(rb"\r\nDate: [^\r]+\r\n")
 
 
 class Noting:
-    """Around an application that needs of its request nothing but to answer it: how they came."""
+    """An application that needs nothing of its request but to answer it, and notes each body."""
 
     def __init__(self, app: Callable[[Start], Iterable[bytes]]) -> None:
         self._app = app
-        self.again: list[bool] = []
-        """Whether the request was the one before once more: only gunicorn gives an application its early hints."""
+        self.bodies: list[bytes] = []
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-        self.again.append("wsgi.early_hints" not in environ)
-        environ["wsgi.input"].read()
+        self.bodies.append(environ["wsgi.input"].read())
         return self._app(start)
 
 
@@ -82,21 +79,14 @@ class BlockingWorker(SiarWorker):
         self.limits_s.append(seconds)
         return contextlib.nullcontext()
 
-    def converse(
-        self,
-        *reads: bytes,
-        then: Callable[[socket.socket], None] = lambda theirs: theirs.shutdown(socket.SHUT_WR),
-    ) -> list[bytes]:
-        """Serve a connection that brings these, one with each read, and ends; what was written, one for each write.
-
-        `then`: what its client does instead of ending it.
-        """
+    def converse(self, *reads: bytes) -> list[bytes]:
+        """Serve a connection that brings these, one with each read, and ends; what was written, one for each write."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with _gunicorn_as_it_was(), ours, theirs, socket.create_server(("127.0.0.1", 0)) as listener:
-            repeats.use(self.cfg)
+            short_head.use()
             for read in reads:
                 theirs.send(read)
-            then(theirs)
+            theirs.shutdown(socket.SHUT_WR)
             with self.serving(ours, PEER):
                 self.handle(listener, ours, PEER)
             return list(_reads(theirs))
@@ -104,12 +94,12 @@ class BlockingWorker(SiarWorker):
 
 @contextlib.contextmanager
 def _gunicorn_as_it_was() -> Iterator[None]:
-    """After the block: without what a worker puts in its places."""
-    kept = RequestParser.mesg_class, wsgi.create
+    """After the block: without what a worker puts in its place."""
+    kept = RequestParser.mesg_class
     try:
         yield
     finally:
-        RequestParser.mesg_class, wsgi.create = kept
+        RequestParser.mesg_class = kept
 
 
 def _reads(sock: socket.socket) -> Iterator[bytes]:

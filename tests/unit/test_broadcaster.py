@@ -11,7 +11,6 @@ from app.server.fanout.batch_sender import Pause
 from app.server.fanout.channel import Channel
 from app.server.fanout.flusher import (
     HELP_SHARE,
-    LOOK_EVERY,
     MERGE_US_MAX,
     TURN_SHARE,
     Flusher,
@@ -21,11 +20,6 @@ from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 NO_END = Pause(lambda: False)
 """Of a turn that only ends because it has done enough."""
-
-
-def at_once() -> bool:
-    """The next request is there."""
-    return True
 
 
 ONE_LOT = Pause(lambda: True)
@@ -264,62 +258,3 @@ def test_a_bug_in_writing_to_one_connection_ends_that_one(caplog: pytest.LogCapt
         (b"", True),
         (FRAME, False),
     ]
-
-
-def test_who_is_about_to_publish_again_writes_on_meanwhile_and_only_then(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Between two publishes that come one after the other; what is published once leaves others their turn."""
-    monkeypatch.setattr(clock, "monotonic_us", lambda: 0)
-    members = int(2 * HELP_SHARE) * TURN_SHARE * LOT_MAX
-    stage = Stage(members)
-    broadcaster = stage.broadcaster
-    assert not broadcaster.go_on(at_once), "nothing was published"
-    broadcaster._is_rung = True
-    stage.begin_a_round()
-    begun = stage.writes
-    assert not broadcaster.go_on(at_once), "one alone"
-    assert stage.writes == begun
-    broadcaster._owed = 0  # Or its share and the next one's are the round.
-    stage.publish()
-    broadcaster.write()
-    helped = stage.writes
-
-    assert broadcaster.go_on(at_once)
-    assert stage.writes == helped + LOOK_EVERY, "a few, before it looks for the next request"
-
-    assert broadcaster.go_on(lambda: stage.writes > helped + 19 * LOOK_EVERY)
-    assert stage.writes == helped + 20 * LOOK_EVERY, "with a look behind each few"
-
-    while broadcaster.go_on(at_once):
-        pass
-    assert [sock.taken for sock in stage.sockets] == [FRAME * 2] * members
-    assert not broadcaster.go_on(at_once)
-
-
-def test_what_is_published_behind_writing_on_to_the_end_waits_for_nobody(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The broadcaster's thread may not have run, which is no reason to take it for a burst from inside."""
-    monkeypatch.setattr(clock, "monotonic_us", lambda: 0)
-    stage = Stage(2 * LOT_MAX)
-    broadcaster = stage.broadcaster
-    broadcaster._is_rung = True
-    stage.begin_a_round()
-    stage.publish()
-    broadcaster.write()
-    while broadcaster.go_on(lambda: False):
-        pass
-    assert [sock.taken for sock in stage.sockets] == [FRAME * 2] * len(stage.sockets)
-    before = stage.writes
-
-    stage.publish()
-    broadcaster.write()
-    assert stage.writes == before + LOT_MAX
-
-    assert not broadcaster.go_on(lambda: False)
-    assert broadcaster._take_own_turn(), "its turn is left to who has written just before"
-    assert not broadcaster._take_own_turn()
-    stage.publish()
-    broadcaster.write()
-    assert [sock.taken for sock in stage.sockets] == [FRAME * 3] * len(stage.sockets), "merged, as ever"

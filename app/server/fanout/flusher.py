@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 from app import clock
 from app.server.fanout.batch_sender import LOTS, Pause, Sender
@@ -42,10 +41,6 @@ with a third 2.1 to 3, and each publish that lies within a round makes that long
 HELP_US_MAX = 6_000
 """Of that in a row: with thousands of connections half of a round would hold up every other request."""
 
-LOOK_EVERY = 16
-"""Connections that are written to between two looks for a publisher's next request, which takes some 3 us: who publishes
-waits for half of them on average, and everybody who is to get it as well."""
-
 MERGE_US_MAX = 1_000
 """What was published waits no longer for the broadcaster's own turn: behind a publisher that lets nobody else run, the
 next publish begins to write it. Turns of the loop are mostly shorter, and merge what is published within them."""
@@ -73,8 +68,6 @@ class Flusher:
         """Whether something was published while the round, or the one before it, was under way."""
         self._is_helped = False
         """Whether a publisher has written since the broadcaster's own turn."""
-        self._is_through = False
-        """Whether all was written by who is about to publish again: nobody else is to begin with that."""
         self._owed = 0
         """Connections to be written to before the publish that is under way is over."""
         self.ending: set[DetachedConnection] = set()
@@ -105,8 +98,8 @@ class Flusher:
             if self._is_rung:
                 self._is_joined = True
                 is_late = clock.monotonic_us() - self._due_us >= MERGE_US_MAX
-                if self._round is not None or self._is_through or is_late:
-                    self._is_helped, self._is_through = True, False
+                if self._round is not None or is_late:
+                    self._is_helped = True
                     self._take_a_turn(_pause_in(HELP_US_MAX), is_help=True)
                 return
             if not self._due:
@@ -115,20 +108,6 @@ class Flusher:
             self._take_a_turn(_pause_in(TURN_US))
         self._start()
         self._bell.release()
-
-    def go_on(self, is_enough: Callable[[], bool]) -> bool:
-        """A turn by whoever has published and is about to publish again, until that `is_enough`; whether there is more.
-
-        Between two publishes that come by HTTP one after the other, who waits for the second one writes meanwhile: to wait in
-        the loop takes as long as twenty writes, and everybody waits for those who are written to.
-        """
-        with self.lock:
-            if not self._is_joined or self._round is None:
-                return False
-            until_us = clock.monotonic_us() + TURN_US
-            pause = Pause(lambda: is_enough() or clock.monotonic_us() >= until_us, every=LOOK_EVERY)
-            self._is_through = not self._take_a_turn(pause, leaves_share=False)
-            return not self._is_through
 
     def _start(self) -> None:
         if not self._started:
@@ -152,16 +131,15 @@ class Flusher:
         Beside publishers that go on and on it would only write more often, and less at a time: of what is published
         from inside, two thirds as much was delivered, and no sooner.
         """
-        self._is_through = False
         if self._is_helped:
             self._is_helped = False
             return True
         return self._take_a_turn(_pause_in(TURN_US))
 
-    def _take_a_turn(self, pause: Pause, *, is_help: bool = False, leaves_share: bool = True) -> bool:
+    def _take_a_turn(self, pause: Pause, *, is_help: bool = False) -> bool:
         """Write until `pause` is due, or as help until nothing is owed; whether something is left to write.
 
-        `leaves_share`: a turn that is no help is over with its share of a round that somebody has published into.
+        A turn that is no help is over with its share of a round that somebody has published into.
         """
         written, is_enough = 0, False
         while self._round is not None or self._due:
@@ -179,7 +157,7 @@ class Flusher:
                 count = pause.every * LOTS
                 if is_help:
                     count = min(count, max(self._owed, LOT_MAX))
-                elif leaves_share and self._is_joined:
+                elif self._is_joined:
                     count = min(count, max(share - written, LOT_MAX))
                 count = flush_runs(audience, self.sender, row, at, min(count, left, total - at), pause)
                 at, left = (at + count) % total, left - count
@@ -188,7 +166,7 @@ class Flusher:
                 if is_help:
                     is_enough = not self._owed and written >= LOT_MAX
                 else:
-                    is_enough = leaves_share and self._is_joined and written >= share
+                    is_enough = self._is_joined and written >= share
                 if left and (is_enough or pause.is_due()):
                     self._round = (audience, row, at, left, end)
                     return True

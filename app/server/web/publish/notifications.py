@@ -16,7 +16,7 @@ from app.server.broker.history_cache import ANSWER_BYTES_MAX, AWAY, HIT, MISS, H
 from app.server.web import body
 from app.server.web.auth import require_operator
 from app.server.web.current import services
-from app.server.web.publish import publishing, quick_publish
+from app.server.web.publish import publishing
 
 blueprint = flask.Blueprint("notifications", __name__)
 
@@ -32,7 +32,6 @@ CACHE_STATUS = {HIT: "hit", MISS: "fwd=miss", AWAY: "fwd=bypass"}
 @blueprint.post(publishing.PATH)
 def publish() -> flask.Response:
     """Order a notification, keep it, hand it to every matching connection: 201, or 200 for a repeated key."""
-    quick_publish.raise_refusal(flask.request.environ)
     require_operator()
     parts = services()
     wanted = body.read(publishing.Publish, bytes_max=parts.settings.publish_body_bytes_max)
