@@ -130,7 +130,7 @@ class Settings:
     topics_per_client_max: int = 32
     """Topics that one client may name; beyond it 400, or a refused CONNECT."""
     publish_body_bytes_max: int = 262_144
-    """The JSON of a publish; beyond it 413. A client that escapes all but ASCII sends three times what is kept."""
+    """The JSON of a notification; beyond it 413. A client that escapes all but ASCII sends three times what is kept."""
     publish_per_s_max: int = 2000
     """Notifications by HTTP on average, and as many at once; beyond it 429 with the time to wait."""
     header_bytes_max: int = 8190

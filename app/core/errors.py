@@ -9,6 +9,7 @@ SiarError
 +-- Unfit                 the environment cannot do what was asked: exit code 3
 +-- SettingError          an unknown or impossible setting: exit code 2
 +-- StoreError            a run folder or a history that cannot be read: damaged, foreign or of another version
++-- TooLong               more in one request or notification than may be: a 413
 +-- NotKept               the durable history could not take a notification, which was not published: a 507
 +-- BrokerAway            the shared broker does not answer; whether it published, a repeat with its key finds out: a 503
 +-- TooManyConnections    app/server/wsgi/admission.py: the server's limit, or that of an address: a 503
@@ -19,7 +20,6 @@ SiarError
 +-- DeviceFull            app/server/deliveries.py: one device has posted as much of them as one may: a 413
 +-- NetworkFull           app/server/deliveries.py: so have the devices of one network address: a 413
 +-- TooFast               app/server/web/publish/publishing.py: more was published than may be in a second: a 429
-+-- TooLong               app/server/web/publish/publishing.py: a notification would be a longer line than common clients read: a 413
 +-- WouldDisturb          app/server/web/publish/publishing.py: a publish would spoil the trial that is under way: a 409
 
 `str()` of each is a sentence that a person can act on.
@@ -67,8 +67,12 @@ class StoreError(SiarError):
     """A run folder or a durable history is damaged, foreign, or of another version."""
 
 
+class TooLong(SiarError):
+    """A request or a notification is longer than it may be."""
+
+
 class NotKept(SiarError):
-    """The durable history could not take a notification, so it was not published."""
+    """The durable history could not take what was to be published, so none of it was."""
 
 
 class BrokerAway(SiarError):

@@ -22,12 +22,15 @@ class Rate:
         self._would_be_us = 0.0
         """When the next event would come if all had come evenly."""
 
-    def wait_us(self, now_us: int) -> int:
-        """Counts an event and answers 0, or does not count it and answers how long to wait for the next try."""
-        ahead_us = self._would_be_us - now_us - self._tolerance_us
+    def wait_us(self, now_us: int, count: int = 1) -> int:
+        """Count `count` events, all or none, and return 0; else return how long to wait for the next try.
+
+        More than `burst` at once are never allowed, however long somebody waits.
+        """
+        ahead_us = max(self._would_be_us - now_us, 0) + self._pause_us * (count - 1) - self._tolerance_us
         if ahead_us > 0:
             return int(ahead_us) + 1
-        self._would_be_us = max(self._would_be_us, now_us) + self._pause_us
+        self._would_be_us = max(self._would_be_us, now_us) + self._pause_us * count
         return 0
 
 

@@ -97,11 +97,11 @@ def test_what_the_broker_could_not_do_is_said_and_not_tried_again(
 ) -> None:
     tries: list[object] = []
 
-    def away(draft: object) -> None:
-        tries.append(draft)
+    def away(drafts: object) -> None:
+        tries.append(drafts)
         raise BrokerAway("not there")
 
-    monkeypatch.setattr(app.services.broker, "publish", away)
+    monkeypatch.setattr(app.services.broker, "publish_all", away)
     answer = publish(app.test_client())
 
     assert answer.status_code == 503

@@ -13,16 +13,19 @@
 8. Where several servers share a broker, all of this holds over all of them, but that listeners are told "before
    `publish` returns" on the server that published, and soon after on the others. While it is away, publishing is
    refused at once, and everybody who is connected stays.
+9. What is published together gets offsets that follow each other, and is kept together or not at all. A key that stands
+   for something else is a `Conflict` in the place of that draft alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
 
+from app.core.errors import Conflict
 from app.core.notification import EVERYONE, Notification, Targets
 from app.core.position import Position
 from app.core.units import ServerUs
@@ -100,8 +103,8 @@ class Filter:
         )
 
 
-Listener = Callable[[Notification], dict[str, int]]
-"""Delivers to this process's connections; answers how many, by transport."""
+Listener = Callable[[Sequence[Notification]], list[dict[str, int]]]
+"""Delivers notifications, in order, to this process's connections; returns for each how many, by transport."""
 
 
 class Watcher(Protocol):
@@ -136,6 +139,13 @@ class Broker(Protocol):
 
     def publish(self, draft: Draft) -> Published:
         """Order, keep and hand on. Raises `Conflict` (promise 5), `NotKept` (7), `BrokerAway` (8)."""
+        ...
+
+    def publish_all(self, drafts: Sequence[Draft]) -> list[Published | Conflict]:
+        """Order, keep and hand on several, with nothing in between; return what became of each (promise 9).
+
+        All of them belong to trials, or none does. Raises `NotKept` and `BrokerAway` for all of them.
+        """
         ...
 
     def position(self) -> Position:

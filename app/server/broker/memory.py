@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from heapq import merge
 
 from app import clock
+from app.core.errors import Conflict
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.units import ServerUs
@@ -53,20 +54,42 @@ class MemoryBroker:
 
     def publish(self, draft: Draft) -> Published:
         """Order, keep and hand on. Raises `Conflict` when the idempotency key stands for something else."""
+        (outcome,) = self.publish_all((draft,))
+        if isinstance(outcome, Conflict):
+            raise outcome
+        return outcome
+
+    def publish_all(self, drafts: Sequence[Draft]) -> list[Published | Conflict]:
+        """Order, keep and hand on several, with nothing in between; return what became of each."""
         with self._lock:
-            use = self._keys.find(draft)
-            if use is not None:
-                return self._repeated(draft, use)
-            offset = self._offset + 1
-            notification = self._built(draft, offset, due_us=draft.due_us, sent_us=clock.now_us())
-            self._keep(notification, draft)
-            # Only now: one that cannot be encoded or kept must not leave a hole in the order.
-            self._offset = offset
-            (self._trials if draft.trial else self._operator).append(notification)
-            recipients = self._tell(notification)
-            if draft.idempotency_key is not None:
-                self._keys.remember(draft.idempotency_key, use_of(draft, notification, recipients))
-            return Published(notification, recipients)
+            outcomes = {place: used for place, draft in enumerate(drafts) if (used := self._used(draft))}
+            new = self._first_uses(drafts, outcomes)
+            self._keep([(drafts[place], notification) for place, notification in new.items()])
+            # Only now: what cannot be encoded or kept must not leave a hole in the order.
+            self._offset += len(new)
+            for place, notification in new.items():
+                (self._trials if drafts[place].trial else self._operator).append(notification)
+            told = self._tell(list(new.values()))
+            for (place, notification), recipients in zip(new.items(), told, strict=True):
+                outcomes[place] = Published(notification, recipients)
+                key = drafts[place].idempotency_key
+                if key is not None:
+                    self._keys.remember(key, use_of(drafts[place], notification, recipients))
+            return [outcomes.get(place) or self._used_now(draft) for place, draft in enumerate(drafts)]
+
+    def _first_uses(self, drafts: Sequence[Draft], used: Container[int]) -> dict[int, Notification]:
+        """The notifications of those drafts, by place, that are new and whose key none before them has."""
+        new: dict[int, Notification] = {}
+        keys: set[str] = set()
+        for place, draft in enumerate(drafts):
+            key = draft.idempotency_key
+            if place in used or key in keys:
+                continue
+            if key is not None:
+                keys.add(key)
+            offset = self._offset + len(new) + 1
+            new[place] = self._built(draft, offset, due_us=draft.due_us, sent_us=clock.now_us())
+        return new
 
     @property
     def has_rooms(self) -> bool:
@@ -79,16 +102,17 @@ class MemoryBroker:
     def close(self) -> None:
         """Nothing outlives the process."""
 
-    def _tell(self, notification: Notification) -> dict[str, int]:
-        """Tell every listener; how many connections it went to, by transport."""
-        recipients: dict[str, int] = {}
-        for listener in self._listeners:
-            for transport, count in listener(notification).items():
-                recipients[transport] = recipients.get(transport, 0) + count
+    def _tell(self, notifications: Sequence[Notification]) -> list[dict[str, int]]:
+        """Tell every listener; for each notification how many connections it went to, by transport."""
+        recipients: list[dict[str, int]] = [{} for _ in notifications]
+        for listener in self._listeners if notifications else ():
+            for total, counts in zip(recipients, listener(notifications), strict=True):
+                for transport, count in counts.items():
+                    total[transport] = total.get(transport, 0) + count
         return recipients
 
-    def _keep(self, notification: Notification, draft: Draft) -> None:
-        """Nothing beneath the rings. A broker that has something raises `NotKept` when it fails."""
+    def _keep(self, new: Sequence[tuple[Draft, Notification]]) -> None:
+        """Nothing beneath the rings. A broker that has something keeps all or none, and then raises `NotKept`."""
 
     def reaches(self, since: Position, wanted: Filter) -> bool:
         """Whether history holds everything after `since` that `wanted` would get."""
@@ -132,6 +156,18 @@ class MemoryBroker:
             targets=draft.targets,
             expires_us=None if draft.ttl_us is None else ServerUs(sent_us + draft.ttl_us),
         )
+
+    def _used(self, draft: Draft) -> Published | Conflict | None:
+        """What became of the draft if its key was used before."""
+        try:
+            return self.earlier(draft)
+        except Conflict as conflict:
+            return conflict
+
+    def _used_now(self, draft: Draft) -> Published | Conflict:
+        used = self._used(draft)
+        assert used is not None, "one before it, published with it, has used its key"
+        return used
 
     def _repeated(self, draft: Draft, use: Use) -> Published:
         """What the key published then: the draft has the same content, and the use has the rest."""

@@ -157,21 +157,23 @@ class Fanout:
         if reason == CLOSED_SLOW:
             logger.info("A %s client was cut off: it does not read.", connection.wanted.transport)
 
-    def deliver(self, notification: Notification) -> dict[str, int]:
-        """Hand a notification to every connection that it matches; answers how many, by transport."""
-        counts = dict.fromkeys(self._names, 0)
-        turn = next(self._rotation)  # One for both: with every second number only, some would never be first.
+    def deliver(self, notifications: Sequence[Notification]) -> list[dict[str, int]]:
+        """Hand each notification to every connection that it matches; return how many, by transport.
+
+        What comes together joins the streams together, and is written to each connection at once.
+        """
+        counted = [dict.fromkeys(self._names, 0) for _ in notifications]
+        # One number for both ways: with every second one only, some would never be first.
+        turns = [next(self._rotation) for _ in notifications]
         with self._lock:
-            self._deliver_direct(notification, counts, turn)
-            stock = self._matching_stock(notification)
+            for notification, counts, turn in zip(notifications, counted, turns, strict=True):
+                self._deliver_direct(notification, counts, turn)
         self.broadcaster.write()
-        for transport, connections in stock.items():
-            first = turn % len(connections)
-            self._framings[transport].send(notification, connections[first:] + connections[:first])
-            counts[transport] += len(connections)
-        for transport, count in counts.items():
-            self.sent[transport] += count
-        return counts
+        for notification, counts, turn in zip(notifications, counted, turns, strict=True):
+            self._deliver_stock(notification, counts, turn)
+            for transport, count in counts.items():
+                self.sent[transport] += count
+        return counted
 
     def on_broken(self) -> None:
         """Nobody steps over a hole in silence: everyone comes back with their position, and is told."""
@@ -301,6 +303,14 @@ class Fanout:
                     if member.wanted.device in devices:  # type: ignore[attr-defined]
                         member.write_in_order(frames[key])
                         counts[transport] += 1
+
+    def _deliver_stock(self, notification: Notification, counts: dict[str, int], turn: int) -> None:
+        with self._lock:
+            stock = self._matching_stock(notification)
+        for transport, connections in stock.items():
+            first = turn % len(connections)
+            self._framings[transport].send(notification, connections[first:] + connections[:first])
+            counts[transport] += len(connections)
 
     def _matching_stock(self, notification: Notification) -> dict[str, list[Connection]]:
         matching: dict[str, list[Connection]] = {}

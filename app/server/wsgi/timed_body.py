@@ -57,6 +57,10 @@ class TimedReader:
         self._now_us = now_us
         self._until_us: int | None = None
 
+    def expect(self, bytes_max: int) -> None:
+        """Read a body of so much content, too."""
+        self._left_bytes += wire_bytes_max(bytes_max)
+
     def read(self, size: int) -> bytes:
         """Up to `size` bytes. Raises `ConnectionResetError` when the time is over, or too much has come."""
         self._unreader.sock = self
@@ -84,3 +88,10 @@ def has_come(reader: Any) -> bool:
     """Whether nothing has to be waited for: no body, or one that was read along with the head."""
     length = getattr(reader, "length", None)
     return length is not None and length <= reader.unreader.buf.getbuffer().nbytes
+
+
+def expect(environ: dict[str, Any], bytes_max: int) -> None:
+    """Let this request's body have `bytes_max` of content: its sender is known, and may send more than others."""
+    reader = getattr(environ["wsgi.input"], "reader", None)
+    if isinstance(reader, TimedReader):
+        reader.expect(bytes_max)

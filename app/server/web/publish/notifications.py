@@ -12,11 +12,12 @@ from app.core.notification import Notification, encode_json
 from app.core.position import Position, parse_position
 from app.core.wire import OFFSET_MAX
 from app.i18n import refusal
+from app.server.broker.base import Published
 from app.server.broker.history_cache import ANSWER_BYTES_MAX, AWAY, HIT, MISS, HistoryCache
-from app.server.web import body
+from app.server.web import body, errors
 from app.server.web.auth import require_operator
 from app.server.web.current import services
-from app.server.web.publish import publishing
+from app.server.web.publish import batch, publishing
 
 blueprint = flask.Blueprint("notifications", __name__)
 
@@ -31,13 +32,57 @@ CACHE_STATUS = {HIT: "hit", MISS: "fwd=miss", AWAY: "fwd=bypass"}
 
 @blueprint.post(publishing.PATH)
 def publish() -> flask.Response:
-    """Order a notification, keep it, hand it to every matching connection: 201, or 200 for a repeated key."""
+    """Order notifications, keep them, hand them to every matching connection.
+
+    One: 201, or 200 for a repeated key. A batch: 200, with a result for each.
+    """
     require_operator()
     parts = services()
-    wanted = body.read(publishing.Publish, bytes_max=parts.settings.publish_body_bytes_max)
+    asked = batch.read(batch.Limits.of(parts.settings))
     key_header = flask.request.environ.get(publishing.KEY_HEADER)
-    status, members = publishing.order(parts, wanted, key_header=key_header)
+    if key_header is not None:
+        _take_key(asked, key_header)
+    outcomes = publishing.order(parts, asked.entries)
+    for outcome in outcomes:
+        if isinstance(outcome, Published) and not outcome.repeated:
+            parts.receipts.published(outcome.notification, outcome.recipients)
+    if asked.is_batch:
+        return body.answer(results=[_result(each) for each in outcomes])
+    (outcome,) = outcomes
+    if not isinstance(outcome, Published):
+        raise outcome
+    status, members = publishing.answer_of(outcome)
     return body.answer(status, **members)
+
+
+def _take_key(asked: batch.Body, header: str) -> None:
+    if asked.is_batch:
+        raise Malformed(refusal("idempotency_header_of_batch"))
+    (entry,) = asked.entries
+    if isinstance(entry, publishing.Publish):
+        publishing.take_key(entry, header)
+
+
+def _result(outcome: publishing.Outcome) -> dict[str, object]:
+    """One entry's part of the answer: what a notification alone would be answered, with its status."""
+    if not isinstance(outcome, Published):
+        return errors.document_of(outcome)
+    status, members = publishing.answer_of(outcome)
+    return {"status": status, **members}
+
+
+@blueprint.errorhandler(publishing.TooFast)
+def too_fast(error: publishing.TooFast) -> flask.Response:
+    """429 with the time to wait."""
+    response = errors.problem(429, errors.sentence_of(error))
+    response.headers["Retry-After"] = str(error.wait_s)
+    return response
+
+
+@blueprint.errorhandler(publishing.WouldDisturb)
+def would_disturb(error: publishing.WouldDisturb) -> flask.Response:
+    """409 with the end of the trial."""
+    return errors.problem(409, errors.sentence_of(error), ends_us=error.ends_us)
 
 
 @blueprint.get("/api/notifications")

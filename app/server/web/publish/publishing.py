@@ -1,13 +1,14 @@
-"""To publish, whoever asks for it: what a body may say, what holds it back, and what is answered."""
+"""Publishing one notification or several together: what each may say, what holds them back, and what is answered."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
 
 from app import clock
-from app.core.errors import Malformed, SiarError
+from app.core.errors import Conflict, Malformed, SiarError, TooLong
 from app.core.idempotency_header import CHARS_MAX, parse_key
 from app.core.notification import EVERYONE, Targets, encode_json, utf8_bytes
 from app.core.units import ServerUs
@@ -21,7 +22,7 @@ from app.core.wire import (
     Transport,
 )
 from app.i18n import refusal
-from app.server.broker.base import Draft
+from app.server.broker.base import Broker, Draft, Published
 from app.server.services import Services
 
 PATH = "/api/notifications"
@@ -55,10 +56,6 @@ class WouldDisturb(SiarError):
         self.ends_us = ends_us
 
 
-class TooLong(SiarError):
-    """The notification would be a longer line than common clients read."""
-
-
 class PublishTargets(msgspec.Struct, forbid_unknown_fields=True):
     """Whom a notification is for."""
 
@@ -83,29 +80,34 @@ class Publish(msgspec.Struct, forbid_unknown_fields=True):
     force: bool = False
 
 
-def order(parts: Services, wanted: Publish, *, key_header: str | None) -> tuple[int, dict[str, object]]:
-    """Order, keep and hand on what is `wanted`: the status and the members of the answer.
+Outcome = Published | SiarError
+"""What became of one notification: where it stands in the order, or why it is not published."""
 
-    201, or 200 for a repeated key. Raises `TooFast`, `WouldDisturb`, `Malformed`, and what `Broker.publish` does.
+
+def order(parts: Services, wanted: Sequence[Publish | SiarError]) -> list[Outcome]:
+    """Order, keep and hand on what is `wanted`, in this order; what became of each. An error in it stays one.
+
+    Raises `TooFast` and `WouldDisturb` for all of them together, and what `Broker.publish_all` does: then none is
+    published.
     """
-    wait_us = parts.publish_rate.wait_us(clock.monotonic_us())
+    count = sum(isinstance(each, Publish) for each in wanted)
+    wait_us = parts.publish_rate.wait_us(clock.monotonic_us(), count) if count else 0
     if wait_us:
         raise TooFast(wait_us)
-    draft = _draft(wanted, key_header, age_max_s=parts.settings.publish_age_max_s)
-    broker = parts.broker
-    earlier = None if draft.idempotency_key is None else broker.earlier(draft)
-    trial = parts.trials.active()
-    if trial is not None and earlier is None:
-        if not wanted.force:
-            raise WouldDisturb(trial.ends_us)
-        # Before it is published: behind a broker that has to be asked, the trial could end and be taken for sound before
-        # we come back, and a broker that went away may have published. A round too many is measured again; no false one is kept.
-        parts.trials.void(trial)
-    published = earlier or broker.publish(draft)
+    outcomes: list[Outcome | Draft] = [
+        _checked(each, age_max_s=parts.settings.publish_age_max_s) if isinstance(each, Publish) else each
+        for each in wanted
+    ]
+    drafts = {place: each for place, each in enumerate(outcomes) if isinstance(each, Draft)}
+    _spoil_the_trial(parts, [(wanted[place], draft) for place, draft in drafts.items()])
+    published = iter(parts.broker.publish_all(list(drafts.values())))
+    return [next(published) if isinstance(each, Draft) else each for each in outcomes]
+
+
+def answer_of(published: Published) -> tuple[int, dict[str, object]]:
+    """Status and members of the answer to a publish: 201, or 200 for a repeated key."""
     notification = published.notification
-    if not published.repeated:
-        parts.receipts.published(notification, published.recipients)
-    members = {
+    members: dict[str, object] = {
         "id": notification.id,
         "offset": notification.offset,
         "sent_us": notification.sent_us,
@@ -114,7 +116,37 @@ def order(parts: Services, wanted: Publish, *, key_header: str | None) -> tuple[
     return 200 if published.repeated else 201, members
 
 
-def _draft(wanted: Publish, key_header: str | None, *, age_max_s: float) -> Draft:
+def _spoil_the_trial(parts: Services, wanted: Sequence[tuple[Publish | SiarError, Draft]]) -> None:
+    """Void the trial that is under way, if there is one. Raises `WouldDisturb` unless everything new says `force`."""
+    trial = parts.trials.active()
+    if trial is None:
+        return
+    new = [each for each, draft in wanted if not _was_used(parts.broker, draft)]
+    if not new:
+        return
+    if not all(isinstance(each, Publish) and each.force for each in new):
+        raise WouldDisturb(trial.ends_us)
+    # Before it is published: behind a broker that has to be asked, the trial could end and be taken for sound before
+    # we come back, and a broker that went away may have published. A round too many is measured again; no false one is kept.
+    parts.trials.void(trial)
+
+
+def _was_used(broker: Broker, draft: Draft) -> bool:
+    """Whether the draft's key has published already, this or something else: it publishes nothing now."""
+    try:
+        return draft.idempotency_key is not None and broker.earlier(draft) is not None
+    except Conflict:
+        return True
+
+
+def _checked(wanted: Publish, *, age_max_s: float) -> Draft | SiarError:
+    try:
+        return _draft(wanted, age_max_s=age_max_s)
+    except SiarError as error:
+        return error
+
+
+def _draft(wanted: Publish, *, age_max_s: float) -> Draft:
     _check_length(wanted)
     targets = EVERYONE
     if wanted.targets is not None:
@@ -128,18 +160,18 @@ def _draft(wanted: Publish, key_header: str | None, *, age_max_s: float) -> Draf
         data=wanted.data,
         targets=targets,
         ttl_us=None if wanted.ttl_s is None else round(wanted.ttl_s * 1_000_000),
-        idempotency_key=wanted.idempotency_key if key_header is None else _key(wanted, key_header),
+        idempotency_key=wanted.idempotency_key,
     )
 
 
-def _key(wanted: Publish, header: str) -> str:
-    """The key in the header, which the body may repeat."""
+def take_key(wanted: Publish, header: str) -> None:
+    """Let the key in the header, which the body may repeat, be the notification's. Raises `Malformed`."""
     key = parse_key(header)
     if key is None:
         raise Malformed(refusal("idempotency_header_malformed", count=CHARS_MAX))
     if wanted.idempotency_key not in (None, key):
         raise Malformed(refusal("idempotency_keys_differ"))
-    return key
+    wanted.idempotency_key = key
 
 
 def _check_length(wanted: Publish) -> None:
