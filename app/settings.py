@@ -165,7 +165,7 @@ class Settings:
     topics_per_client_max: int = 32
     """Topics that one client may subscribe to; beyond it 400, or a refused CONNECT."""
     publish_body_bytes_max: int = 262_144
-    """Size of a publish request's JSON; beyond it 413. A client that escapes non-ASCII sends three times what is kept."""
+    """Size of a notification's JSON; beyond it 413. A client that escapes non-ASCII sends three times what is kept."""
     publish_per_s_max: int = 2000
     """Mean rate of notifications published by HTTP, with bursts of as many; beyond it 429 with the time to wait."""
     header_bytes_max: int = 8190

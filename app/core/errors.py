@@ -9,6 +9,7 @@ SiarError
 +-- Unfit                 the environment cannot do what was requested: exit code 3
 +-- SettingError          an unknown or impossible setting: exit code 2
 +-- StoreError            a run folder or a history that cannot be read: damaged, foreign or of another version
++-- TooLong               a request or a notification that exceeds a limit on its length or count: a 413
 +-- NotKept               the durable history could not store a notification, which was not published: a 507
 +-- BrokerAway            the shared broker does not answer; a repeat with the same key tells whether it published: a 503
 +-- TooManyConnections    app/server/wsgi/admission.py: the server's or an address's connection limit is reached: a 503
@@ -19,7 +20,6 @@ SiarError
 +-- DeviceFull            app/server/deliveries.py: one device's share of the spool is used up: a 413
 +-- NetworkFull           app/server/deliveries.py: the share of one network's devices is used up: a 413
 +-- TooFast               app/server/web/publish/publishing.py: the rate limit of publishing is exceeded: a 429
-+-- TooLong               app/server/web/publish/publishing.py: a notification is longer than common clients can read: a 413
 +-- WouldDisturb          app/server/web/publish/publishing.py: a publish would disturb the running trial: a 409
 
 `str()` of each error is a sentence that a person can act on.
@@ -67,8 +67,12 @@ class StoreError(SiarError):
     """A run folder or a durable history is damaged, foreign, or of another version."""
 
 
+class TooLong(SiarError):
+    """A request or a notification is longer than it may be."""
+
+
 class NotKept(SiarError):
-    """The durable history could not store a notification, so it was not published."""
+    """The durable history could not store what was to be published, so none of it was published."""
 
 
 class BrokerAway(SiarError):

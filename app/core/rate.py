@@ -22,12 +22,17 @@ class Rate:
         self._theoretical_us = 0.0
         """Theoretical arrival time: moment of the next event if all events were evenly spaced."""
 
-    def wait_us(self, now_us: int) -> int:
-        """Count an event and return 0, or do not count it and return the time to wait before the next try."""
-        ahead_us = self._theoretical_us - now_us - self._tolerance_us
+    def wait_us(self, now_us: int, count: int = 1) -> int:
+        """Count `count` events and return 0, or count none of them and return the time to wait before the next try.
+
+        More than `burst` events at once are never allowed, however long the caller waits.
+        """
+        ahead_us = (
+            max(self._theoretical_us - now_us, 0) + self._interval_us * (count - 1) - self._tolerance_us
+        )
         if ahead_us > 0:
             return int(ahead_us) + 1
-        self._theoretical_us = max(self._theoretical_us, now_us) + self._interval_us
+        self._theoretical_us = max(self._theoretical_us, now_us) + self._interval_us * count
         return 0
 
 

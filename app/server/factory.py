@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
 
 import flask
 
@@ -20,7 +19,6 @@ from app.server.web.one_process import OneProcess
 from app.server.web.operator import operator_pages, sessions
 from app.server.web.policy import Policy
 from app.server.web.publish import events, notifications, receipts
-from app.server.web.publish.quick_publish import QuickPublish
 from app.server.web.room import room, screen_data, screen_downloads
 from app.server.web.runs import comparisons, presets, runs, trials
 from app.server.web.service import assets, authority, metrics, openapi, pages, probes
@@ -29,10 +27,7 @@ from app.settings import Settings
 
 
 class SiarApp(flask.Flask):
-    """The Flask application with the hooks that our gunicorn worker calls."""
-
-    go_on: Callable[[Callable[[], bool]], bool]
-    """Write of what was published back to back, until what it is given says that it is enough; whether more is left."""
+    """The Flask application with the hook that our gunicorn worker calls at the end."""
 
     @property
     def services(self) -> Services:
@@ -62,7 +57,6 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     app.wsgi_app = Policy(app.wsgi_app, clock_port=settings.clock_port)  # type: ignore[method-assign]
     services = build(app, settings)  # Also puts Socket.IO's middleware around the application.
     app.extensions[KEY] = services
-    app.go_on = services.fanout.flusher.go_on
     errors.register(app)
     shared_broker.register(app, workers=settings.workers)
     for view in (
@@ -90,7 +84,6 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         self_test,
     ):
         app.register_blueprint(view.blueprint)
-    app.wsgi_app = QuickPublish(app.wsgi_app, services)  # type: ignore[method-assign]
     app.wsgi_app = Guard(  # type: ignore[method-assign]
         app.wsgi_app,
         allowed_hosts=settings.allowed_hosts,

@@ -61,7 +61,7 @@ class Operators:
         """Return whether `token` is the operator's. Raises `TooManyGuesses`; an empty token does not count as a guess."""
         if not token:
             return False
-        if self.is_drawn_token(token):
+        if self._is_drawn_token(token):
             return True
         is_right = hmac.compare_digest(token.encode(), self._token)
         self._throttle.check(address)
@@ -69,7 +69,7 @@ class Operators:
             self._throttle.record_failure(address)
         return is_right
 
-    def is_drawn_token(self, token: str) -> bool:
+    def _is_drawn_token(self, token: str) -> bool:
         """Return whether `token` is the operator's and too long to be guessed, in which case no throttle applies."""
         said = token.encode()
         is_runner = hmac.compare_digest(said, self.runner_token.encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,19 @@ from app.core.errors import Conflict, Malformed
 from app.core.notification import Notification, Targets
 from app.core.position import Position, position_or_unknown
 from app.core.units import ServerUs
-from app.server.broker.base import Draft, Filter, Gap, Replay
+from app.server.broker.base import Draft, Filter, Gap, Published, Replay
 from app.server.broker.memory import MemoryBroker
-from tests.support.brokers import ALL, KINDS, BrokerHost, missed, offsets, pass_time, publish
+from tests.support.brokers import (
+    ALL,
+    KINDS,
+    BrokerHost,
+    missed,
+    offsets,
+    one_by_one,
+    pass_time,
+    publish,
+    publish_all,
+)
 
 START_TIMEOUT_S = 60.0
 """Only a thread that failed before it began takes so long."""
@@ -51,7 +61,7 @@ class Live:
     def __init__(self) -> None:
         self.subscribers: list[Subscriber] = []
 
-    def __call__(self, notification: Notification) -> dict[str, int]:
+    def tell(self, notification: Notification) -> dict[str, int]:
         for subscriber in self.subscribers:
             subscriber.offsets.append(notification.offset)
         return {"sse": len(self.subscribers)}
@@ -104,7 +114,7 @@ def test_listeners_are_told_in_order_before_publish_returns(host: BrokerHost) ->
         told.append(notification.offset)
         return {"sse": 1}
 
-    broker.listen(listen)
+    broker.listen(one_by_one(listen))
 
     recipients = [publish(broker).recipients for _ in range(3)]
 
@@ -118,7 +128,7 @@ def test_the_change_from_history_to_live_loses_and_doubles_nothing_under_full_pu
     """Four threads publish as fast as they can while others attach, some from the start and some from the middle."""
     broker = host.start(count_max=1_000_000)
     live = Live()
-    broker.listen(live)
+    broker.listen(one_by_one(live.tell))
     since = broker.position()
     joined: list[tuple[Subscriber, int]] = []
 
@@ -198,7 +208,7 @@ def test_a_position_from_the_future_is_answered_with_a_gap_too(host: BrokerHost)
 
 def test_the_same_idempotency_key_publishes_once(host: BrokerHost) -> None:
     broker = host.start()
-    broker.listen(lambda _: {"sse": 7})
+    broker.listen(one_by_one(lambda _: {"sse": 7}))
 
     first = publish(broker, idempotency_key="k", data={"n": [1, 2.5, "ü"]}, ttl_us=10**9)
     second = publish(broker, idempotency_key="k", data={"n": [1, 2.5, "ü"]}, ttl_us=10**9)
@@ -208,6 +218,107 @@ def test_the_same_idempotency_key_publishes_once(host: BrokerHost) -> None:
     assert second.notification.json == first.notification.json
     assert second.recipients == {"sse": 7}
     assert broker.position().offset == 1
+
+
+def test_what_is_published_together_is_told_and_kept_together_and_in_order(host: BrokerHost) -> None:
+    broker = host.start()
+    told: list[list[int]] = []
+
+    def listen(notifications: Sequence[Notification]) -> list[dict[str, int]]:
+        told.append([each.offset for each in notifications])
+        return [{"sse": each.offset} for each in notifications]
+
+    broker.listen(listen)
+    publish(broker)
+
+    found = publish_all(broker, *({"body": body, "topic": body} for body in "abc"))
+
+    assert told == [[1], [2, 3, 4]]
+    assert [(each.notification.body, each.recipients) for each in found if isinstance(each, Published)] == [
+        ("a", {"sse": 2}),
+        ("b", {"sse": 3}),
+        ("c", {"sse": 4}),
+    ]
+    assert [each.body for each in broker.history(0, 10)] == ["x", "a", "b", "c"]
+    assert publish(broker).notification.offset == 5
+
+
+def test_nobody_publishes_in_between_what_is_published_together(host: BrokerHost) -> None:
+    broker = host.start(count_max=1_000_000)
+
+    with publishing_threads(broker, 2):
+        batches = [publish_all(broker, *[{}] * 10) for _ in range(20)]
+
+    for batch in batches:
+        found = [each.notification.offset for each in batch if isinstance(each, Published)]
+        assert found == list(range(found[0], found[0] + 10))
+
+
+def test_nothing_published_together_is_nothing(host: BrokerHost) -> None:
+    broker = host.start()
+
+    assert publish_all(broker) == []
+    assert broker.position().offset == 0
+
+
+def test_a_key_of_what_is_published_together_stands_as_ever_and_spoils_nothing_else(host: BrokerHost) -> None:
+    broker = host.start()
+    broker.listen(one_by_one(lambda each: {"sse": each.offset}))
+    first = publish(broker, idempotency_key="old")
+
+    found = publish_all(
+        broker,
+        {"idempotency_key": "old"},
+        {"idempotency_key": "new"},
+        {"body": "other", "idempotency_key": "old"},
+        {"idempotency_key": "new"},
+        {"body": "other", "idempotency_key": "new"},
+        {},
+    )
+
+    old, new, conflict, again, second_conflict, last = found
+    assert isinstance(conflict, Conflict)
+    assert isinstance(second_conflict, Conflict)
+    assert old == Published(first.notification, {"sse": 1}, repeated=True)
+    assert isinstance(new, Published)
+    assert isinstance(last, Published)
+    assert [new.notification.offset, last.notification.offset] == [2, 3]
+    assert again == Published(new.notification, {"sse": 2}, repeated=True)
+    assert publish(broker, idempotency_key="new").repeated
+
+
+def test_one_that_cannot_be_encoded_keeps_all_that_are_published_with_it_back(host: BrokerHost) -> None:
+    broker = host.start()
+
+    with pytest.raises(Malformed):
+        publish_all(broker, {}, {"data": {"n": float("nan")}}, {})
+
+    assert broker.history(0, 10) == ()
+    assert publish(broker).notification.offset == 1
+
+
+def test_what_was_published_together_is_there_after_a_kill(host: BrokerHost) -> None:
+    broker = host.start()
+    since = broker.position()
+    publish_all(broker, {"idempotency_key": "k"}, {}, {})
+
+    again = host.kill_and_start()
+
+    if host.is_durable:
+        assert offsets(missed(again, since)) == [1, 2, 3]
+        assert publish(again, idempotency_key="k").repeated
+
+
+def test_of_more_together_than_history_holds_the_end_is_kept(host: BrokerHost) -> None:
+    broker = host.start(count_max=3)
+    since = broker.position()
+
+    publish_all(broker, *[{}] * 5)
+
+    replay = missed(broker, since)
+    assert replay.gap is not None
+    assert (replay.gap.first, replay.gap.last) == (1, 2)
+    assert offsets(replay) == [3, 4, 5]
 
 
 def test_an_idempotency_key_cannot_stand_for_two_notifications(host: BrokerHost) -> None:

@@ -22,9 +22,9 @@ from app.core.notification import Notification
 from app.core.position import Position
 from app.core.units import ServerUs
 from app.core.wire import is_trial_topic
-from app.server.broker.base import Filter, Replay
+from app.server.broker.base import Filter, Published, Replay
 from app.server.broker.sqlite.broker import TRIAL_OFFSETS_RESERVED
-from tests.support.brokers import KINDS, BrokerHost, missed, publish
+from tests.support.brokers import KINDS, BrokerHost, missed, one_by_one, publish, publish_all
 
 COUNT_MAX = 4
 AGE_MAX_US = 10_500_000
@@ -100,6 +100,28 @@ class BrokerMachine(RuleBasedStateMachine):
         self._note(answer.notification)
         self._trial_is_open = False
 
+    @rule(keys=st.lists(st.sampled_from([None, None, "k1", "k3"]), min_size=1, max_size=COUNT_MAX))
+    def publish_together(self, keys: list[str | None]) -> None:
+        self._set_clock()
+        new = []
+        outcomes = publish_all(self._broker, *({"body": "a", "idempotency_key": key} for key in keys))
+        for key, outcome in zip(keys, outcomes, strict=True):
+            used_for, first = self._keys.get(key or "", ("a", None))
+            if used_for != "a":
+                assert isinstance(outcome, Conflict)
+                continue
+            assert isinstance(outcome, Published)
+            assert outcome.repeated == (first is not None)
+            if first is not None:
+                assert outcome.notification == first
+                continue
+            if key is not None:
+                self._keys[key] = ("a", outcome.notification)
+            new.append(outcome.notification)
+        if new:
+            self._note(*new)
+            self._trial_is_open = False
+
     @rule(count=st.integers(1, 3))
     def publish_trial(self, count: int) -> None:
         self._set_clock()
@@ -154,7 +176,7 @@ class BrokerMachine(RuleBasedStateMachine):
     def _begin(self, broker: object) -> None:
         self._broker = self._host.broker
         assert broker is self._broker
-        self._broker.listen(self._deliver)
+        self._broker.listen(one_by_one(self._deliver))
 
     def _deliver(self, notification: Notification) -> dict[str, int]:
         for client in self._clients:
@@ -162,15 +184,18 @@ class BrokerMachine(RuleBasedStateMachine):
                 client.got_live.append(notification)
         return {}
 
-    def _note(self, notification: Notification) -> None:
-        assert notification.offset == self._last_offset + 1
-        self._last_offset = notification.offset
-        self._published.append(notification)
+    def _note(self, *notifications: Notification) -> None:
+        for notification in notifications:
+            assert notification.offset == self._last_offset + 1
+            self._last_offset = notification.offset
+            self._published.append(notification)
+            for client in self._clients:
+                if client.connected:
+                    client.stands_at = notification.position
+                    if client.wanted.matches(notification):
+                        client.expected_live.append(notification)
         for client in self._clients:
             if client.connected:
-                client.stands_at = notification.position
-                if client.wanted.matches(notification):
-                    client.expected_live.append(notification)
                 assert client.got_live == client.expected_live
 
     def _come_back(self, client: Client) -> None:

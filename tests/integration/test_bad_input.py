@@ -60,7 +60,7 @@ def assert_problem(answer: Any, status: int, *words: str) -> None:
     [
         (b"", "body"),
         (b"{", "body"),
-        (b"[]", "object"),
+        (b"[]", "at least one"),
         (b"null", "object"),
         (b'{"title": "t"}', "body"),
         (b'{"title": 1, "body": ""}', "$.title"),

@@ -19,7 +19,7 @@ from app.server.broker.base import Draft, Published, Replay
 from app.server.broker.redis import scripts as redis_scripts
 from app.server.broker.redis.broker import RedisBroker
 from app.server.broker.redis.link import RedisLink
-from tests.support.brokers import ALL, missed, offsets, publish
+from tests.support.brokers import ALL, missed, offsets, one_by_one, publish, publish_all
 from tests.support.followers import wait_for
 from tests.support.redis_server import RedisServer, redis_server, shared_redis
 
@@ -31,10 +31,10 @@ class Ear:
         self.heard: list[Notification] = []
         self.broken = 0
         self.states: list[bool] = []
-        broker.listen(self)
+        broker.listen(one_by_one(self.hear))
         broker.watch(self)
 
-    def __call__(self, notification: Notification) -> dict[str, int]:
+    def hear(self, notification: Notification) -> dict[str, int]:
         self.heard.append(notification)
         return {"sse": 1}
 
@@ -112,6 +112,66 @@ def test_all_servers_hear_everything_in_one_order_whoever_publishes(site: Site) 
     assert [each.json for each in ears[1].heard] == [each.json for each in ears[0].heard]
     assert [each.json for each in ears[2].heard] == [each.json for each in ears[0].heard]
     assert not any(ear.broken for ear in ears)
+
+
+def test_all_servers_hear_what_is_published_together_in_one_piece_of_the_order(site: Site) -> None:
+    brokers = [site.broker() for _ in range(2)]
+    ears = [Ear(broker) for broker in brokers]
+
+    def publish_some(broker: RedisBroker, name: str) -> None:
+        for number in range(10):
+            publish_all(broker, *({"body": f"{name}{number}"} for _ in range(20)))
+
+    threads = [
+        threading.Thread(target=publish_some, args=(broker, name))
+        for broker, name in zip(brokers, "ab", strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wait_for(lambda: all(ear.has(400) for ear in ears), lambda: [len(ear.heard) for ear in ears])
+
+    bodies = [each.body for each in ears[0].heard]
+    assert [each.offset for each in ears[0].heard] == list(range(1, 401))
+    assert [each.json for each in ears[1].heard] == [each.json for each in ears[0].heard]
+    assert all(len(set(bodies[begin : begin + 20])) == 1 for begin in range(0, 400, 20))
+    assert not any(ear.broken for ear in ears)
+
+
+def test_a_key_that_another_server_used_is_known_to_what_is_published_together(site: Site) -> None:
+    first, second = site.broker(), site.broker()
+
+    def publish_behind_another(_replay: Replay) -> None:
+        kept = publish(first, idempotency_key="k")
+        outcomes.append(
+            (kept, publish_all(second, {}, {"idempotency_key": "k"}, {"body": "b", "idempotency_key": "k"}))
+        )
+
+    outcomes: list[tuple[Published, list[Published | Conflict]]] = []
+    second.attach(None, ALL, publish_behind_another)  # Meanwhile it takes nothing of what others publish.
+
+    ((kept, (new, repeated, conflict)),) = outcomes
+    assert isinstance(new, Published)
+    assert new.notification.offset == 2
+    assert isinstance(repeated, Published)
+    assert repeated.repeated
+    assert repeated.notification.position == kept.notification.position
+    assert isinstance(conflict, Conflict)
+
+
+def test_what_redis_refuses_of_what_is_published_together_is_all_of_it(own_site: Site) -> None:
+    broker = own_site.broker()
+    ear = Ear(broker)
+
+    own_site.redis.command("CONFIG", "SET", "maxmemory", "1")
+    with pytest.raises(NotKept, match="maxmemory"):
+        publish_all(broker, {}, {"idempotency_key": "k"}, {})
+    own_site.redis.command("CONFIG", "SET", "maxmemory", "0")
+    outcomes = publish_all(broker, {}, {"idempotency_key": "k"}, {})
+
+    assert [each.notification.offset for each in outcomes if isinstance(each, Published)] == [1, 2, 3]
+    assert [each.offset for each in ear.heard] == [1, 2, 3]
 
 
 def test_a_client_resumes_on_a_server_that_was_not_there_when_it_left(site: Site) -> None:

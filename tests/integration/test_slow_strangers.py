@@ -12,10 +12,9 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from app.server.wsgi.answer_socket import SEND_IDLE_S
 from app.server.wsgi.connection_limiter import BURST_S, REQUESTS_PER_S_PER_PLACE
 from app.server.wsgi.timed_body import BODY_S
-from app.server.wsgi.worker import FIRST_REQUEST_S
+from app.server.wsgi.worker import FIRST_REQUEST_S, SEND_IDLE_S
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, ServerSettings, running_server
 from tests.support.streams import sse

@@ -17,10 +17,9 @@ from typing import Any
 
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
-from gunicorn.http import wsgi
 from gunicorn.http.parser import RequestParser
 
-from app.server.wsgi import repeats
+from app.server.wsgi import short_head
 from app.server.wsgi.worker import SiarWorker
 
 PEER = ("192.0.2.1", 40_000)
@@ -36,16 +35,14 @@ _DATE = re.compile(rb"\r\nDate: [^\r]+\r\n")
 
 
 class Noting:
-    """Wraps an application that only uses `start_response`, and records how each request reached it."""
+    """An application that only uses `start_response` and reads its request; it records each body."""
 
     def __init__(self, app: Callable[[Start], Iterable[bytes]]) -> None:
         self._app = app
-        self.again: list[bool] = []
-        """True if the request repeated the one before: only gunicorn provides early hints to an application."""
+        self.bodies: list[bytes] = []
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-        self.again.append("wsgi.early_hints" not in environ)
-        environ["wsgi.input"].read()
+        self.bodies.append(environ["wsgi.input"].read())
         return self._app(start)
 
 
@@ -82,21 +79,14 @@ class BlockingWorker(SiarWorker):
         self.limits_s.append(seconds)
         return contextlib.nullcontext()
 
-    def converse(
-        self,
-        *reads: bytes,
-        then: Callable[[socket.socket], None] = lambda theirs: theirs.shutdown(socket.SHUT_WR),
-    ) -> list[bytes]:
-        """Serve a connection that receives each of these in one read, and then ends. Returns each write's data.
-
-        `then`: what its client does instead of ending it.
-        """
+    def converse(self, *reads: bytes) -> list[bytes]:
+        """Serve a connection that receives each of these in one read, and then ends. Returns each write's data."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with _gunicorn_as_it_was(), ours, theirs, socket.create_server(("127.0.0.1", 0)) as listener:
-            repeats.use(self.cfg)
+            short_head.use()
             for read in reads:
                 theirs.send(read)
-            then(theirs)
+            theirs.shutdown(socket.SHUT_WR)
             with self.serving(ours, PEER):
                 self.handle(listener, ours, PEER)
             return list(_reads(theirs))
@@ -104,12 +94,12 @@ class BlockingWorker(SiarWorker):
 
 @contextlib.contextmanager
 def _gunicorn_as_it_was() -> Iterator[None]:
-    """Undo the worker's changes to gunicorn's classes after the block."""
-    before = RequestParser.mesg_class, wsgi.create
+    """Undo the worker's change to gunicorn's parser after the block."""
+    before = RequestParser.mesg_class
     try:
         yield
     finally:
-        RequestParser.mesg_class, wsgi.create = before
+        RequestParser.mesg_class = before
 
 
 def _reads(sock: socket.socket) -> Iterator[bytes]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypedDict
 
 from app import clock
 from app.core.broker_url import RedisAddress
+from app.core.errors import Conflict
+from app.core.notification import Notification
 from app.core.position import Position
-from app.server.broker.base import Draft, Filter, Published, Replay
+from app.server.broker.base import Draft, Filter, Listener, Published, Replay
 from app.server.broker.memory import MemoryBroker
 from app.server.broker.sqlite.broker import SqliteBroker
 from app.server.broker.sqlite.journal import Journal
@@ -104,6 +107,17 @@ class BrokerHost:
 def publish(broker: MemoryBroker, body: str = "x", topic: str = "default", **members: Any) -> Published:
     """Publish, with default values for what a test does not care about."""
     return broker.publish(Draft(title="t", body=body, topic=topic, due_us=clock.now_us(), **members))
+
+
+def publish_all(broker: MemoryBroker, *wanted: dict[str, Any]) -> list[Published | Conflict]:
+    """Publish a batch; each entry names only the members that the test cares about."""
+    usual = {"title": "t", "body": "x", "topic": "default", "due_us": clock.now_us()}
+    return broker.publish_all([Draft(**{**usual, **members}) for members in wanted])
+
+
+def one_by_one(tell: Callable[[Notification], dict[str, int]]) -> Listener:
+    """Return a listener that calls `tell` once for each notification."""
+    return lambda notifications: [tell(each) for each in notifications]
 
 
 def missed(broker: MemoryBroker, since: Position, wanted: Filter = ALL) -> Replay:

@@ -11,7 +11,7 @@ from rich.console import Console
 from app.tools.bench import criteria, summary
 from app.tools.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan, quick
 from app.tools.bench.run import check_swarm
-from app.tools.bench.session import BURST_HTTP, MEMORY, PACED, SWARM, BenchCell
+from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, MEMORY, PACED, SWARM, BenchCell
 from app.tools.bench.show import METRIC_WORDS, print_criteria
 from app.tools.bench.summary import exponent
 
@@ -145,7 +145,7 @@ def test_fewer_than_five_repetitions_are_no_verdict() -> None:
 
 def bursts(server: str, p99_ms: float, *, swarm_busy: float) -> list[BenchCell]:
     values: dict[str, float | None] = {"deliveries_per_s": 1e5, "p99_ms": p99_ms, "swarm_busy": swarm_busy}
-    return [BenchCell(BURST_HTTP, server, "sse", 1_000, each, dict(values)) for each in range(5)]
+    return [BenchCell(BURST_INSIDE, server, "sse", 1_000, each, dict(values)) for each in range(5)]
 
 
 @pytest.mark.parametrize(
@@ -160,6 +160,15 @@ def test_beside_a_swarm_that_hardly_kept_up_a_burst_is_no_verdict(
 
     assert (rate.judged, p99.judged) == (judged, judged)
     assert (rate.met, p99.met) == (False, True)
+
+
+def test_by_http_nothing_is_promised_about_delays() -> None:
+    cells = bursts(FLOOR, 10.0, swarm_busy=0.9) + bursts(DIRECT, 8.0, swarm_busy=0.7)
+    by_http = [replace(cell, kind=BURST_HTTP) for cell in cells]
+
+    (rate,) = criteria.criteria(summary.rows(by_http, PLAN), [])
+
+    assert "deliveries/s" in rate.text
 
 
 def test_what_may_be_the_swarms_own_figure_is_marked_and_explained() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from app import clock
 from app.core.notification import Targets
-from app.server.broker.base import Filter
+from app.server.broker.base import Filter, Published
 from app.server.fanout.closed import (
     CLOSED_DRAIN,
     CLOSED_HISTORY,
@@ -20,7 +20,7 @@ from app.server.fanout.closed import (
     Closed,
 )
 from app.server.fanout.recorder import Recorder
-from tests.support.brokers import publish
+from tests.support.brokers import publish, publish_all
 from tests.support.fanout_stage import END, Direct, Stage, Stock
 
 SSE, SOCKETIO = Filter("sse"), Filter("socketio")
@@ -97,6 +97,31 @@ def test_a_device_is_written_to_alone_among_those_who_share_its_stream(stage: St
     assert [mine.next_frame(), mine.next_frame()] == ["for mine", "for all"]
     assert [another.next_frame(), nobody.next_frame()] == ["for all", "for all"]
     assert one.recipients["sse"] == 1
+
+
+def test_what_is_published_together_comes_in_one_write_and_in_order(stage: Stage) -> None:
+    direct, stock = stage.direct(), stage.stock()
+    bodies = [str(number) for number in range(100)]
+
+    outcomes = publish_all(stage.broker, *({"body": body} for body in bodies))
+
+    frames = b"".join(body.encode() + END for body in bodies)
+    assert direct.peer.recv(10 * len(frames)) == frames
+    assert stage.sse.handed == [(offset, [stock]) for offset in range(1, 101)]
+    assert [each.recipients for each in outcomes if isinstance(each, Published)] == [
+        {"sse": 2, "socketio": 0}
+    ] * 100
+
+
+def test_as_much_together_as_may_wait_for_a_connection_cuts_nobody_off(stage: Stage) -> None:
+    """The kernel takes less than that at once: the rest waits in the stream."""
+    direct = stage.direct()
+    bodies = [f"{number:0900}" for number in range(1000)]
+
+    publish_all(stage.broker, *({"body": body} for body in bodies))
+
+    assert [direct.next_frame() for _ in bodies] == bodies
+    assert direct.reasons == []
 
 
 @pytest.mark.parametrize("count", [2, 3, 6])

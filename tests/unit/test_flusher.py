@@ -10,7 +10,6 @@ from app import clock
 from app.server.fanout.batch_sender import Pause
 from app.server.fanout.channel import Channel
 from app.server.fanout.flusher import (
-    LOOK_EVERY,
     MERGE_US_MAX,
     PUBLISHER_SHARE,
     SLICE_SHARE,
@@ -21,11 +20,6 @@ from tests.unit.test_connection import FakeLoop, FakeSocket, Probe
 
 NO_END = Pause(lambda: False)
 """For a slice that only ends when it has written enough."""
-
-
-def at_once() -> bool:
-    """The next request is there."""
-    return True
 
 
 ONE_LOT = Pause(lambda: True)
@@ -93,9 +87,7 @@ def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> 
     assert stage.writes == written + WHOLE_LOTS // PUBLISHER_SHARE
 
 
-def test_the_broadcaster_writes_nothing_of_its_own_beside_publishers_that_do_and_all_of_it_afterwards() -> (
-    None
-):
+def test_the_flusher_writes_nothing_of_its_own_beside_publishers_that_do_and_all_of_it_afterwards() -> None:
     stage = Stage(WHOLE_LOTS)
     flusher = stage.flusher
     flusher._is_awake = True
@@ -168,7 +160,7 @@ def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_
 
 
 @pytest.mark.parametrize("members", [2, WHOLE_LOTS])
-def test_what_waits_too_long_for_the_broadcasters_own_turn_is_written_by_the_next_who_publishes(
+def test_what_waits_too_long_for_the_flushers_own_slice_is_written_by_the_next_who_publishes(
     members: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_us = 10**9
@@ -266,62 +258,3 @@ def test_a_bug_in_writing_to_one_connection_ends_that_one(caplog: pytest.LogCapt
         (b"", True),
         (FRAME, False),
     ]
-
-
-def test_who_is_about_to_publish_again_writes_on_meanwhile_and_only_then(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Between two publishes that come one after the other; what is published once leaves others their turn."""
-    monkeypatch.setattr(clock, "monotonic_us", lambda: 0)
-    members = int(2 * PUBLISHER_SHARE) * SLICE_SHARE * LOT_MAX
-    stage = Stage(members)
-    flusher = stage.flusher
-    assert not flusher.go_on(at_once), "nothing was published"
-    flusher._is_awake = True
-    stage.begin_a_round()
-    begun = stage.writes
-    assert not flusher.go_on(at_once), "one alone"
-    assert stage.writes == begun
-    flusher._publisher_quota = 0  # Or its share and the next one's are the round.
-    stage.publish()
-    flusher.write()
-    helped = stage.writes
-
-    assert flusher.go_on(at_once)
-    assert stage.writes == helped + LOOK_EVERY, "a few, before it looks for the next request"
-
-    assert flusher.go_on(lambda: stage.writes > helped + 19 * LOOK_EVERY)
-    assert stage.writes == helped + 20 * LOOK_EVERY, "with a look behind each few"
-
-    while flusher.go_on(at_once):
-        pass
-    assert [sock.taken for sock in stage.sockets] == [FRAME * 2] * members
-    assert not flusher.go_on(at_once)
-
-
-def test_what_is_published_behind_writing_on_to_the_end_waits_for_nobody(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The flusher's thread may not have run, which is no reason to take it for a burst from inside."""
-    monkeypatch.setattr(clock, "monotonic_us", lambda: 0)
-    stage = Stage(2 * LOT_MAX)
-    flusher = stage.flusher
-    flusher._is_awake = True
-    stage.begin_a_round()
-    stage.publish()
-    flusher.write()
-    while flusher.go_on(lambda: False):
-        pass
-    assert [sock.taken for sock in stage.sockets] == [FRAME * 2] * len(stage.sockets)
-    before = stage.writes
-
-    stage.publish()
-    flusher.write()
-    assert stage.writes == before + LOT_MAX
-
-    assert not flusher.go_on(lambda: False)
-    assert flusher._flush_own_slice(), "its turn is left to who has written just before"
-    assert not flusher._flush_own_slice()
-    stage.publish()
-    flusher.write()
-    assert [sock.taken for sock in stage.sockets] == [FRAME * 3] * len(stage.sockets), "merged, as ever"

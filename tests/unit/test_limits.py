@@ -110,6 +110,38 @@ def test_who_waits_as_told_is_let_through(per_s: int, burst: int) -> None:
     assert rate.wait_us(now_us + wait_us) == 0
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 2_000_000), st.integers(1, 12)), max_size=60),
+    st.sampled_from(
+        [1, 2, 4, 5, 8, 10, 20]
+    ),  # With a pause in whole microseconds, so that nothing is rounded.
+    st.integers(1, 10),
+)
+def test_several_at_once_are_let_through_as_so_many_one_after_the_other(
+    asked: list[tuple[int, int]], per_s: int, burst: int
+) -> None:
+    """All of a batch is counted or nothing."""
+    together, one_by_one = (Rate(per_s=per_s, burst=burst) for _ in range(2))
+    now_us = 1_000_000
+    for pause_us, count in asked:
+        now_us += pause_us
+        wait_us = together.wait_us(now_us, count)
+        if wait_us == 0:
+            assert [one_by_one.wait_us(now_us) for _ in range(count)] == [0] * count
+        elif count <= burst:
+            now_us += wait_us
+            assert together.wait_us(now_us, count) == 0
+            assert [one_by_one.wait_us(now_us) for _ in range(count)] == [0] * count
+
+
+def test_more_at_once_than_ever_may_be_is_never_let_through() -> None:
+    rate = Rate(per_s=10, burst=3)
+
+    assert rate.wait_us(0, 4) > 0
+    assert rate.wait_us(3_600_000_000, 4) > 0
+    assert rate.wait_us(3_600_000_000, 3) == 0
+
+
 def test_who_asks_steadily_from_one_network_leaves_the_others_their_turn() -> None:
     rate = SharedRate(per_s=0.5, burst=30, network_per_s=0.25, network_burst=20)
     minutes_us = range(0, 600_000_000, 100_000)

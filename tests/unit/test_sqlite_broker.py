@@ -16,13 +16,13 @@ from app.core.errors import NotKept, SettingError, StoreError, Unfit
 from app.core.notification import Notification, Targets
 from app.core.position import Position
 from app.core.units import ServerUs
-from app.server.broker.base import Filter
+from app.server.broker.base import Filter, Published
 from app.server.broker.keys import KEYS_MAX, Use
 from app.server.broker.memory import MemoryBroker
 from app.server.broker.sqlite import journal_file
 from app.server.broker.sqlite.broker import DROP_AT_ROWS, SqliteBroker
-from app.server.broker.sqlite.journal import UNFLUSHED_OFFSETS_MAX, Journal
-from tests.support.brokers import AGE_MAX_US, BrokerHost, missed, offsets, publish
+from app.server.broker.sqlite.journal import UNFLUSHED_OFFSETS_MAX, Journal, JournalRow
+from tests.support.brokers import AGE_MAX_US, BrokerHost, missed, offsets, one_by_one, publish, publish_all
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_targets_and_time_to_live_survive(host: BrokerHost) -> None:
 
 @pytest.mark.parametrize("how", ["restart", "kill_and_start"])
 def test_an_idempotency_key_stands_across_a_restart(host: BrokerHost, how: str) -> None:
-    host.broker.listen(lambda _: {"sse": 3, "socketio": 0})
+    host.broker.listen(one_by_one(lambda _: {"sse": 3, "socketio": 0}))
     first = publish(host.broker, idempotency_key="k", data={"n": 1})
 
     broker = getattr(host, how)()
@@ -195,7 +195,7 @@ def test_what_cannot_all_be_forgotten_is_all_kept(journal: Journal, source: Memo
     for _ in range(2):
         notification = publish(source).notification
         use = Use("fingerprint", notification.offset, due_us=ServerUs(1), sent_us=ServerUs(2), recipients={})
-        journal.append(notification, f"key {notification.offset}", use, journal.state)
+        journal.append([JournalRow(notification, f"key {notification.offset}", use)], journal.state)
     rewrite(
         journal.path,
         "CREATE TRIGGER failing BEFORE DELETE ON keys BEGIN SELECT RAISE(ABORT, 'disk failure'); END",
@@ -217,7 +217,7 @@ def test_where_too_much_is_unflushed_one_write_flushes_it_first_and_the_next_one
     files = [journal.path.read_bytes()]
 
     for _ in range(3):
-        journal.append(publish(source).notification, None, None, journal.state)
+        journal.append([JournalRow(publish(source).notification)], journal.state)
         files.append(journal.path.read_bytes())
 
     assert files[0] != files[1]
@@ -412,7 +412,7 @@ def test_what_cannot_be_written_is_not_published_and_the_next_one_is(host: Broke
         told.append(notification.offset)
         return {}
 
-    host.broker.listen(tell)
+    host.broker.listen(one_by_one(tell))
     publish(host.broker)
     other = sqlite3.connect(host.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -426,3 +426,31 @@ def test_what_cannot_be_written_is_not_published_and_the_next_one_is(host: Broke
     assert not again.repeated
     assert told == [1, 2]
     assert offsets(missed(host.kill_and_start(), Position(host.broker.position().epoch, 0))) == [1, 2]
+
+
+def test_what_is_published_together_is_one_transaction_and_none_of_it_where_that_fails(
+    host: BrokerHost,
+) -> None:
+    """The disk fails in the middle of the transaction."""
+    told: list[int] = []
+
+    def tell(notification: Notification) -> dict[str, Any]:
+        told.append(notification.offset)
+        return {}
+
+    host.broker.listen(one_by_one(tell))
+    rewrite(
+        host.path,
+        "CREATE TRIGGER failing BEFORE INSERT ON notifications WHEN NEW.offset = 2 "
+        "BEGIN SELECT RAISE(ABORT, 'disk failure'); END",
+    )
+    wanted: list[dict[str, Any]] = [{"idempotency_key": "a"}, {"idempotency_key": "b"}, {}]
+
+    with pytest.raises(NotKept, match="disk failure"):
+        publish_all(host.broker, *wanted)
+    rewrite(host.path, "DROP TRIGGER failing")
+    again = publish_all(host.broker, *wanted)
+
+    assert [each.repeated for each in again if isinstance(each, Published)] == [False] * 3
+    assert told == [1, 2, 3]
+    assert rows_in(host.path) == 3

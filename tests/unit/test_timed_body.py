@@ -12,7 +12,14 @@ from gunicorn.http.body import ChunkedReader, LengthReader
 from gunicorn.http.unreader import SocketUnreader
 
 from app.server.web.room.room import FINISH_BYTES_MAX
-from app.server.wsgi.timed_body import BODY_S, CONTENT_BYTES, READ_BYTES, TimedReader, wire_bytes_max
+from app.server.wsgi.timed_body import (
+    BODY_S,
+    CONTENT_BYTES,
+    READ_BYTES,
+    TimedReader,
+    expect,
+    wire_bytes_max,
+)
 
 S = 1_000_000
 """Microseconds."""
@@ -132,3 +139,21 @@ def test_the_longest_body_that_is_allowed_is_read_whole_in_chunks_however_small(
 
 def test_the_longest_body_that_a_view_takes_may_come_whole_in_small_chunks() -> None:
     assert FINISH_BYTES_MAX <= CONTENT_BYTES
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_of_a_known_sender_more_is_read_and_still_not_without_end(kind: str) -> None:
+    known, other = (Body(kind, bytes_max=wire_bytes_max(1)) for _ in range(2))
+    environ = {"wsgi.input": SimpleNamespace(reader=known.reader)}
+
+    expect(environ, 2 * CONTENT_BYTES)
+    for each in (known, other):
+        each.reader._now_us = lambda: 0  # Time is not what ends it.
+        with pytest.raises(ConnectionResetError):
+            each.read_on()
+
+    assert sum(known.sock.sizes) == sum(other.sock.sizes) + wire_bytes_max(2 * CONTENT_BYTES)
+
+
+def test_a_body_that_needs_no_reader_of_ours_needs_no_more_either() -> None:
+    expect({"wsgi.input": SimpleNamespace(reader=None)}, 1)

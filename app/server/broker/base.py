@@ -13,16 +13,19 @@
 8. If several servers share a broker, all of this holds across all of them, with one exception: on the other servers
    listeners are called soon after `publish` has returned. While the broker is unreachable, publishing is refused at
    once, and all clients stay connected.
+9. A batch gets consecutive offsets, and all of it is kept or none. A key that was used for other content yields a
+   `Conflict` for that draft alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
 
+from app.core.errors import Conflict
 from app.core.notification import EVERYONE, Notification, Targets
 from app.core.position import Position
 from app.core.units import ServerUs
@@ -100,8 +103,8 @@ class Filter:
         )
 
 
-Listener = Callable[[Notification], dict[str, int]]
-"""Delivers to this process's connections and returns their count by transport."""
+Listener = Callable[[Sequence[Notification]], list[dict[str, int]]]
+"""Delivers notifications, in order, to this process's connections; returns for each the count by transport."""
 
 
 class Watcher(Protocol):
@@ -136,6 +139,13 @@ class Broker(Protocol):
 
     def publish(self, draft: Draft) -> Published:
         """Assign an offset, store and deliver. Raises `Conflict` (promise 5), `NotKept` (7), `BrokerAway` (8)."""
+        ...
+
+    def publish_all(self, drafts: Sequence[Draft]) -> list[Published | Conflict]:
+        """Assign consecutive offsets to a batch, store and deliver it; return the outcome of each draft (promise 9).
+
+        Either all drafts belong to trials or none does. `NotKept` and `BrokerAway` are raised for the whole batch.
+        """
         ...
 
     def position(self) -> Position:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from heapq import merge
 
 from app import clock
+from app.core.errors import Conflict
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.units import ServerUs
@@ -53,20 +54,42 @@ class MemoryBroker:
 
     def publish(self, draft: Draft) -> Published:
         """Assign an offset, store and deliver. Raises `Conflict` if the idempotency key published other content."""
+        (outcome,) = self.publish_all((draft,))
+        if isinstance(outcome, Conflict):
+            raise outcome
+        return outcome
+
+    def publish_all(self, drafts: Sequence[Draft]) -> list[Published | Conflict]:
+        """Assign consecutive offsets to a batch, store and deliver it; return the outcome of each draft."""
         with self._lock:
-            use = self._keys.find(draft)
-            if use is not None:
-                return self._repeated(draft, use)
-            offset = self._offset + 1
-            notification = self._built(draft, offset, due_us=draft.due_us, sent_us=clock.now_us())
-            self._keep(notification, draft)
+            outcomes = {index: used for index, draft in enumerate(drafts) if (used := self._used(draft))}
+            new = self._first_uses(drafts, outcomes)
+            self._keep([(drafts[index], notification) for index, notification in new.items()])
             # Assigned last: a notification that cannot be encoded or stored must not leave a hole in the order.
-            self._offset = offset
-            (self._trials if draft.trial else self._operator).append(notification)
-            recipients = self._tell(notification)
-            if draft.idempotency_key is not None:
-                self._keys.remember(draft.idempotency_key, use_of(draft, notification, recipients))
-            return Published(notification, recipients)
+            self._offset += len(new)
+            for index, notification in new.items():
+                (self._trials if drafts[index].trial else self._operator).append(notification)
+            counted = self._tell(list(new.values()))
+            for (index, notification), recipients in zip(new.items(), counted, strict=True):
+                outcomes[index] = Published(notification, recipients)
+                key = drafts[index].idempotency_key
+                if key is not None:
+                    self._keys.remember(key, use_of(drafts[index], notification, recipients))
+            return [outcomes.get(index) or self._used_in_batch(draft) for index, draft in enumerate(drafts)]
+
+    def _first_uses(self, drafts: Sequence[Draft], used: Container[int]) -> dict[int, Notification]:
+        """Build the notifications, by index, of drafts that are new and do not repeat a key of the same batch."""
+        new: dict[int, Notification] = {}
+        keys: set[str] = set()
+        for index, draft in enumerate(drafts):
+            key = draft.idempotency_key
+            if index in used or key in keys:
+                continue
+            if key is not None:
+                keys.add(key)
+            offset = self._offset + len(new) + 1
+            new[index] = self._built(draft, offset, due_us=draft.due_us, sent_us=clock.now_us())
+        return new
 
     @property
     def has_rooms(self) -> bool:
@@ -79,16 +102,17 @@ class MemoryBroker:
     def close(self) -> None:
         """Do nothing: the memory is freed with the process."""
 
-    def _tell(self, notification: Notification) -> dict[str, int]:
-        """Call every listener; return the count of connections reached, by transport."""
-        recipients: dict[str, int] = {}
-        for listener in self._listeners:
-            for transport, count in listener(notification).items():
-                recipients[transport] = recipients.get(transport, 0) + count
+    def _tell(self, notifications: Sequence[Notification]) -> list[dict[str, int]]:
+        """Call every listener; return for each notification the count of connections reached, by transport."""
+        recipients: list[dict[str, int]] = [{} for _ in notifications]
+        for listener in self._listeners if notifications else ():
+            for total, counts in zip(recipients, listener(notifications), strict=True):
+                for transport, count in counts.items():
+                    total[transport] = total.get(transport, 0) + count
         return recipients
 
-    def _keep(self, notification: Notification, draft: Draft) -> None:
-        """Store a notification durably; here nothing. A subclass raises `NotKept` when it cannot."""
+    def _keep(self, new: Sequence[tuple[Draft, Notification]]) -> None:
+        """Store notifications durably; here nothing. A subclass stores all or none, and then raises `NotKept`."""
 
     def reaches(self, since: Position, wanted: Filter) -> bool:
         """Return True if history holds everything after `since` that `wanted` matches."""
@@ -132,6 +156,19 @@ class MemoryBroker:
             targets=draft.targets,
             expires_us=None if draft.ttl_us is None else ServerUs(sent_us + draft.ttl_us),
         )
+
+    def _used(self, draft: Draft) -> Published | Conflict | None:
+        """Return the outcome of a draft whose key was used before; `None` if it was not."""
+        try:
+            return self.earlier(draft)
+        except Conflict as conflict:
+            return conflict
+
+    def _used_in_batch(self, draft: Draft) -> Published | Conflict:
+        """Return the outcome of a draft whose key an earlier draft of the same batch has just used."""
+        used = self._used(draft)
+        assert used is not None, "an earlier draft of the batch has used its key"
+        return used
 
     def _repeated(self, draft: Draft, use: Use) -> Published:
         """Rebuild what the key published: the draft has the same content, and `use` has the rest."""

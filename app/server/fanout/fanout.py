@@ -157,23 +157,23 @@ class Fanout:
         if reason == CLOSED_SLOW:
             logger.info("A %s client was cut off: it does not read.", connection.wanted.transport)
 
-    def deliver(self, notification: Notification) -> dict[str, int]:
-        """Send a notification to all matching connections; return their count by transport."""
-        counts = dict.fromkeys(self._names, 0)
-        rotation = next(
-            self._rotation
-        )  # Shared by both ways: every second number would leave some never first.
+    def deliver(self, notifications: Sequence[Notification]) -> list[dict[str, int]]:
+        """Send each notification to all matching connections; return for each their count by transport.
+
+        A batch is appended to the streams as a whole, and each connection gets it in one write.
+        """
+        counted = [dict.fromkeys(self._names, 0) for _ in notifications]
+        # One number for both ways: if each way had only every second number, some would never be first.
+        rotations = [next(self._rotation) for _ in notifications]
         with self._lock:
-            self._deliver_direct(notification, counts, rotation)
-            stock = self._matching_stock(notification)
+            for notification, counts, rotation in zip(notifications, counted, rotations, strict=True):
+                self._deliver_direct(notification, counts, rotation)
         self.flusher.write()
-        for transport, connections in stock.items():
-            first = rotation % len(connections)
-            self._framings[transport].send(notification, connections[first:] + connections[:first])
-            counts[transport] += len(connections)
-        for transport, count in counts.items():
-            self.sent[transport] += count
-        return counts
+        for notification, counts, rotation in zip(notifications, counted, rotations, strict=True):
+            self._deliver_stock(notification, counts, rotation)
+            for transport, count in counts.items():
+                self.sent[transport] += count
+        return counted
 
     def on_broken(self) -> None:
         """Disconnect everyone: history has a hole, and each client learns of the gap when it reconnects."""
@@ -307,6 +307,14 @@ class Fanout:
                     if member.wanted.device in devices:  # type: ignore[attr-defined]
                         member.write_in_order(frames[key])
                         counts[transport] += 1
+
+    def _deliver_stock(self, notification: Notification, counts: dict[str, int], rotation: int) -> None:
+        with self._lock:
+            stock = self._matching_stock(notification)
+        for transport, connections in stock.items():
+            first = rotation % len(connections)
+            self._framings[transport].send(notification, connections[first:] + connections[:first])
+            counts[transport] += len(connections)
 
     def _matching_stock(self, notification: Notification) -> dict[str, list[Connection]]:
         matching: dict[str, list[Connection]] = {}

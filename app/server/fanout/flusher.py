@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 from app import clock
 from app.server.fanout.batch_sender import LOTS, Pause, Sender
@@ -43,10 +42,6 @@ Back to back it decides how much more is delivered than by a plain loop of `send
 PUBLISHER_US_MAX = 6_000
 """Time limit of the publisher's share: half a round of thousands would hold up every other request."""
 
-LOOK_EVERY = 16
-"""Connections that are written to between two looks for a publisher's next request, which takes some 3 us: who publishes
-waits for half of them on average, and everybody who is to get it as well."""
-
 MERGE_US_MAX = 1_000
 """Longest time that a frame waits for the flusher's own slice. If a publisher lets no other thread run, the next
 publish begins to write it. Iterations of the loop are mostly shorter, and merge what is published within them."""
@@ -75,8 +70,6 @@ class Flusher:
         """Something was published during the current round or the one before it."""
         self._publisher_wrote = False
         """A publisher has written since the flusher's own last slice."""
-        self._is_through = False
-        """Whether all was written by who is about to publish again: nobody else is to begin with that."""
         self._publisher_quota = 0
         """Connections that the current publish has to write to before it returns."""
         self.ending: set[DetachedConnection] = set()
@@ -107,8 +100,8 @@ class Flusher:
             if self._is_awake:
                 self._is_joined = True
                 is_late = clock.monotonic_us() - self._due_us >= MERGE_US_MAX
-                if self._round is not None or self._is_through or is_late:
-                    self._publisher_wrote, self._is_through = True, False
+                if self._round is not None or is_late:
+                    self._publisher_wrote = True
                     self._flush_slice(_pause_in(PUBLISHER_US_MAX), by_publisher=True)
                 return
             if not self._due:
@@ -117,20 +110,6 @@ class Flusher:
             self._flush_slice(_pause_in(SLICE_US))
         self._start()
         self._wakeup.release()
-
-    def go_on(self, is_enough: Callable[[], bool]) -> bool:
-        """A turn by whoever has published and is about to publish again, until that `is_enough`; whether there is more.
-
-        Between two publishes that come by HTTP one after the other, who waits for the second one writes meanwhile: to wait in
-        the loop takes as long as twenty writes, and everybody waits for those who are written to.
-        """
-        with self.lock:
-            if not self._is_joined or self._round is None:
-                return False
-            until_us = clock.monotonic_us() + SLICE_US
-            pause = Pause(lambda: is_enough() or clock.monotonic_us() >= until_us, every=LOOK_EVERY)
-            self._is_through = not self._flush_slice(pause, leaves_share=False)
-            return not self._is_through
 
     def _start(self) -> None:
         if not self._started:
@@ -154,16 +133,15 @@ class Flusher:
         Next to publishers that never pause, an extra slice would only write more often and less at a time: for
         publishers inside the process two thirds as much was delivered, and no sooner.
         """
-        self._is_through = False
         if self._publisher_wrote:
             self._publisher_wrote = False
             return True
         return self._flush_slice(_pause_in(SLICE_US))
 
-    def _flush_slice(self, pause: Pause, *, by_publisher: bool = False, leaves_share: bool = True) -> bool:
+    def _flush_slice(self, pause: Pause, *, by_publisher: bool = False) -> bool:
         """Write until `pause` is due or, `by_publisher`, until the quota is used up. Return True while more is due.
 
-        `leaves_share`: a slice of the flusher's ends with its share of a round that something was published into.
+        A slice of the flusher's own ends with its share of a round that something was published into.
         """
         written, is_enough = 0, False
         while self._round is not None or self._due:
@@ -181,7 +159,7 @@ class Flusher:
                 count = pause.every * LOTS
                 if by_publisher:
                     count = min(count, max(self._publisher_quota, LOT_MAX))
-                elif leaves_share and self._is_joined:
+                elif self._is_joined:
                     count = min(count, max(share - written, LOT_MAX))
                 count = flush_runs(channel, self.sender, runs, at, min(count, left, total - at), pause)
                 at, left = (at + count) % total, left - count
@@ -190,7 +168,7 @@ class Flusher:
                 if by_publisher:
                     is_enough = not self._publisher_quota and written >= LOT_MAX
                 else:
-                    is_enough = leaves_share and self._is_joined and written >= share
+                    is_enough = self._is_joined and written >= share
                 if left and (is_enough or pause.is_due()):
                     self._round = (channel, runs, at, left, end)
                     return True

@@ -12,14 +12,13 @@ import flask
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
-from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, Unknown
+from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, TooLong, Unknown
 from app.core.sentence import Sentence
 from app.i18n import recognised, refusal
 from app.server.auth_throttle import TooManyGuesses
 from app.server.deliveries import DeviceFull, NetworkFull, SpoolFull
 from app.server.operators import WrongKey
 from app.server.web import locale
-from app.server.web.publish.publishing import TooFast, TooLong, WouldDisturb
 from app.server.wsgi.admission import TooManyConnections
 from app.server.wsgi.problem import CONTENT_TYPE
 from app.server.wsgi.problem import members as members_of
@@ -64,7 +63,7 @@ def problem(status: int, detail: str, **members: object) -> flask.Response:
     language = locale.language()
     if not isinstance(detail, Sentence):
         detail = refusal("other", reason=detail)
-    body = members_of(status, HTTP_STATUS_CODES.get(status, "Error"), detail, language) | members
+    body = _document(status, detail, language) | members
     if _is_navigation():
         response = flask.Response(
             flask.render_template("refused.html", language=language, **body), content_type=PAGE_TYPE
@@ -76,6 +75,16 @@ def problem(status: int, detail: str, **members: object) -> flask.Response:
     response.headers["Cache-Control"] = "no-store"
     response.headers["Content-Language"] = language
     return response
+
+
+def document_of(error: SiarError) -> dict[str, object]:
+    """Return the problem document of an error, to be part of a larger response."""
+    status = next(_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES)
+    return _document(status, sentence_of(error), locale.language())
+
+
+def _document(status: int, detail: Sentence, language: str) -> dict[str, object]:
+    return members_of(status, HTTP_STATUS_CODES.get(status, "Error"), detail, language)
 
 
 def _is_navigation() -> bool:
@@ -117,16 +126,6 @@ def register(app: flask.Flask) -> None:
         response.headers["Retry-After"] = str(error.wait_s)
         return response
 
-    @app.errorhandler(TooFast)
-    def too_fast(error: TooFast) -> flask.Response:
-        response = problem(429, _said(error))
-        response.headers["Retry-After"] = str(error.wait_s)
-        return response
-
-    @app.errorhandler(WouldDisturb)
-    def would_disturb(error: WouldDisturb) -> flask.Response:
-        return problem(409, _said(error), ends_us=error.ends_us)
-
     @app.errorhandler(OSError)
     def cannot_write(error: OSError) -> flask.Response:
         logger.error("A request failed on the disk or the network: %s", error)
@@ -142,10 +141,11 @@ def register(app: flask.Flask) -> None:
 
 
 def _in_words(status: int) -> Callable[[SiarError], flask.Response]:
-    return lambda error: problem(status, _said(error))
+    return lambda error: problem(status, sentence_of(error))
 
 
-def _said(error: SiarError) -> Sentence:
+def sentence_of(error: SiarError) -> Sentence:
+    """Return the error's message with its catalogue key, for any language."""
     found = error.args[0] if error.args else None
     if isinstance(found, Sentence):
         return found

@@ -8,6 +8,7 @@ many times what a request does.
 from __future__ import annotations
 
 from gunicorn.http.message import Request
+from gunicorn.http.parser import RequestParser
 
 HEADS_LINES = 4
 """At their longest (`header_bytes_max`) a head may have so many; nginx likewise: four buffers of 8 KB."""
@@ -27,3 +28,8 @@ class ShortHeadRequest(Request):  # type: ignore[misc]
     @max_buffer_headers.setter
     def max_buffer_headers(self, _theirs: int) -> None:
         """gunicorn's own is never less."""
+
+
+def use() -> None:
+    """Make gunicorn parse requests with this class, in this process from now on."""
+    RequestParser.mesg_class = ShortHeadRequest

@@ -57,6 +57,10 @@ class TimedReader:
         self._now_us = now_us
         self._until_us: int | None = None
 
+    def expect(self, bytes_max: int) -> None:
+        """Raise the size limit so that a body with `bytes_max` of content is read, too."""
+        self._left_bytes += wire_bytes_max(bytes_max)
+
     def read(self, size: int) -> bytes:
         """Read up to `size` bytes. Raises `ConnectionResetError` beyond the limits on time and size."""
         self._unreader.sock = self
@@ -84,3 +88,10 @@ def has_come(reader: Any) -> bool:
     """Return True if no wait is needed: there is no body, or it was read along with the head."""
     length = getattr(reader, "length", None)
     return length is not None and length <= reader.unreader.buf.getbuffer().nbytes
+
+
+def expect(environ: dict[str, Any], bytes_max: int) -> None:
+    """Raise this request's body limit to `bytes_max` of content: its authenticated sender may send more than others."""
+    reader = getattr(environ["wsgi.input"], "reader", None)
+    if isinstance(reader, TimedReader):
+        reader.expect(bytes_max)

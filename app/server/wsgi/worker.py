@@ -11,12 +11,11 @@ import errno
 import fcntl
 import gc
 import os
-import posix  # The kernel's calls themselves: green-thread libraries replace what `os` offers.
 import termios
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from gunicorn.sock import ssl_wrap_socket
@@ -24,8 +23,7 @@ from gunicorn.workers.base_async import AsyncWorker
 
 from app import clock, settings
 from app.core.forwarded import exempt_from_limits
-from app.server.wsgi import connection_limiter, plain_request, repeats, unreadable
-from app.server.wsgi.answer_socket import SEND_IDLE_S, AnswerSocket
+from app.server.wsgi import connection_limiter, plain_request, short_head, unreadable
 from app.server.wsgi.connection_limiter import ConnectionLimiter
 from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.peer import cut
@@ -39,14 +37,14 @@ DRAIN_SHARE = 0.7
 FIRST_REQUEST_S = 15.0
 """From the accept to the end of the first request's head, and for a TLS handshake. Later requests have `keepalive`."""
 
+SEND_IDLE_S = 60.0
+"""Time for which a peer may read nothing of a response; a phone that sleeps for a minute reconnects and asks again."""
+
 PLACES_OF_A_CONNECTION = 2
 """A client that polls has two: a question that waits for its answer, and a post beside it."""
 
 SPARE = 100
 """Of the worker's green threads: for what is no connection."""
-
-READ_BYTES = 8_192
-"""At a time, as gunicorn does."""
 
 _NOTHING = bytes(4)
 """As FIONREAD says it."""
@@ -65,8 +63,6 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         self._turns = YieldTimer()
         self._newcomers: set[Any] = set()
         """Green threads whose connection has not brought a request yet."""
-        self._begun: set[Any] = set()
-        """Green threads that have read of a request what gunicorn is to read once more: the door has counted it."""
         given = settings.read(os.environ)
         self.body_bytes_max = wire_bytes_max(given.publish_body_bytes_max, given.packet_bytes_max)
         """Read of one request's body, by whomever."""
@@ -74,7 +70,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Bound what is read, word what cannot be, and show the application its door."""
-        repeats.use(self.cfg)
+        short_head.use()
         unreadable.use()
         connection_limiter.use(self.door)
         super().init_process()
@@ -83,14 +79,6 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
     def _is_encrypted(self) -> bool:
         """gunicorn looks its settings up each time."""
         return bool(self.cfg.is_ssl)
-
-    @cached_property
-    def _go_on(self) -> Callable[[Callable[[], bool]], bool] | None:
-        """The application's, where a wait may be used for it: until what it is given says that it is enough, it writes.
-
-        Whether there is more. What an encrypted connection brings is not all for the application.
-        """
-        return None if self._is_encrypted else getattr(self.wsgi, "go_on", None)
 
     def current(self) -> Any:
         """The green thread that runs."""
@@ -123,9 +111,11 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         if waiting in self._newcomers:
             self._let_others_run()
         sock, address = self._visitors[waiting]
-        if waiting not in self._begun:
-            self._be_counted(sock, address)
-        self._begun.discard(waiting)
+        wait_s = self.door.wait_s(address)
+        if wait_s:
+            self.pause(wait_s)
+            if not self.alive:
+                cut(sock)  # A drain looked for it while it slept.
         self.door.begin_idle(address, waiting, sock)
         try:
             with self.within(FIRST_REQUEST_S if waiting in self._newcomers else self.cfg.keepalive):
@@ -137,14 +127,6 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         finally:
             self._newcomers.discard(waiting)
             self.door.end_idle(waiting)
-
-    def _be_counted(self, sock: Any, address: str) -> None:
-        """By the door, as one request more of this address, which may have to wait for it."""
-        wait_s = self.door.wait_s(address)
-        if wait_s:
-            self.pause(wait_s)
-            if not self.alive:
-                cut(sock)  # A drain looked for it while it slept.
 
     def shake_hands(self, client: Any) -> Any:
         """TLS around an accepted connection. Raises `OSError`, too when the client takes too long to say hello."""
@@ -184,11 +166,10 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
             yield
         finally:
             self._newcomers.discard(green)
-            self._begun.discard(green)
             del self._visitors[green]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
-        """One request, and the same again as often as it comes; while leaving, the last one of its connection."""
+        """Answer one request; during a drain, it is the last one of its connection."""
         if not has_come(req.body.reader):
             req.body.reader = TimedReader(
                 req.body.reader,
@@ -197,36 +178,12 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
                 limit=self.within,
                 give_way=self.give_way,
             )
-        handle = super().handle_request
-        again = self._answer(lambda: bool(handle(listener_name, req, sock, addr)), req, sock)
-        if again and repeats.can_come_again(req):
-            _, address = self._visitors[self.current()]
-            plain = None if self._is_encrypted else AnswerSocket(sock)
-            while again and repeats.can_come_again(req) and self._comes_again(req, sock, address):
-                again = self._answer_again(req, sock, plain)
-        return again
-
-    def _answer_again(self, req: Any, sock: Any, plain: AnswerSocket | None) -> bool:
-        """The answer to what came again; whether the connection stays. `plain`: the same socket, where it is not encrypted."""
-        if plain is None or not repeats.has_shortcut(req):
-            handle = partial(repeats.answer, self.wsgi, req, sock, self.is_already_handled)
-            return self._answer(handle, req, sock)
-        try:
-            again = repeats.answer(self.wsgi, req, plain, self.is_already_handled)
-        except TimeoutError:
-            raise _took_nothing() from None
-        if not self.alive:
-            raise StopIteration
-        return again
-
-    def _answer(self, handle: Callable[[], bool], req: Any, sock: Any) -> bool:
-        """Around a request's answer; whether the connection stays."""
         sock.settimeout(SEND_IDLE_S)
         offered = None if self._is_encrypted else offer(sock, req.unreader)
         try:
-            again = handle()
-        except TimeoutError:
-            raise _took_nothing() from None
+            again = bool(super().handle_request(listener_name, req, sock, addr))
+        except TimeoutError:  # gunicorn would log it with a traceback.
+            raise ConnectionResetError(errno.ECONNRESET, "The client took nothing for too long.") from None
         finally:
             if offered is not None:
                 withdraw(offered)
@@ -238,50 +195,6 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
             # else up, the writing of what it publishes first of all.
             self._let_others_run()
         return again
-
-    def _comes_again(self, req: Any, sock: Any, address: str) -> bool:
-        """Wait for the connection's next request; whether it is `req` again. Any other is left to gunicorn."""
-        data = b""
-        if self._make_use_of_the_wait(sock):
-            self._be_counted(sock, address)
-            if self._turns.is_due():
-                self._let_others_run()
-            data = _read_what_is_there(req.unreader, sock)
-        else:
-            with self.timeout_ctx():
-                data = req.unreader.read()
-        if not data:
-            raise StopIteration  # Nobody asks any more, or not in time.
-        if self.alive and repeats.is_again(req, data):
-            return True
-        req.unreader.unread(data)
-        self._begun.add(self.current())
-        return False
-
-    def _make_use_of_the_wait(self, sock: Any) -> bool:
-        """Have the application go on writing until the client asks again; others have their turns amid it when they are due.
-
-        Whether it has asked: what it wrote is there to be read.
-        """
-        go_on = self._go_on
-        if go_on is None:
-            return False
-        fd: int = sock.fileno()
-        has_asked = False
-
-        def is_enough() -> bool:
-            nonlocal has_asked
-            has_asked = _has_unread(fd)
-            return has_asked or self._turns.is_due()
-
-        while not has_asked and go_on(is_enough):
-            if self._turns.is_due():
-                self._let_others_run()
-                has_asked = _has_unread(fd)
-                if not self.alive and not has_asked:
-                    cut(sock)  # A drain looked for it while it wrote.
-                    return False
-        return has_asked or _has_unread(fd)
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:
         """A connection that was taken over leaves the request loop."""
@@ -329,21 +242,9 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         return is_drained is not None and not is_drained()
 
 
-def _took_nothing() -> ConnectionResetError:
-    """Of a client, for too long; gunicorn would log a `TimeoutError` with a traceback."""
-    return ConnectionResetError(errno.ECONNRESET, "The client took nothing for too long.")
-
-
 def _has_unread(fd: int) -> bool:
     """Whether something has come that has not been read."""
     return fcntl.ioctl(fd, termios.FIONREAD, _NOTHING) != _NOTHING
-
-
-def _read_what_is_there(unreader: Any, sock: Any) -> bytes:
-    """Where something is: without a green socket's own way to it, which between two broadcasts takes as long as two writes."""
-    if unreader.buf.getbuffer().nbytes:
-        return unreader.read()  # type: ignore[no-any-return]
-    return posix.read(sock.fileno(), READ_BYTES)
 
 
 def make_door(given: settings.Settings, *, count_max: int) -> ConnectionLimiter:

@@ -90,16 +90,26 @@ def _parameter(parameter: Json) -> str:
 
 
 def _body(operation: Json) -> str:
-    if "requestBody" not in operation:
-        return ""
-    (content,) = operation["requestBody"]["content"].values()
-    return _link(content["schema"]["$ref"])
+    contents = operation.get("requestBody", {}).get("content", {})
+    return " or ".join(_shape(content["schema"], content_type) for content_type, content in contents.items())
+
+
+def _shape(schema: Json, content_type: str) -> str:
+    if "oneOf" in schema:
+        return " or ".join(_shape(each, content_type) for each in schema["oneOf"])
+    if schema.get("type") == "array":
+        return f"array of {_shape(schema['items'], content_type)}"
+    return _link(schema["$ref"]) if "$ref" in schema else f"`{content_type}` ({schema['description']})"
 
 
 def _answer(operation: Json) -> str:
-    status, answer = next((s, a) for s, a in operation["responses"].items() if s[0] == "2")
-    (content_type,) = answer["content"]
-    return f"{status} `{content_type}`"
+    return ", ".join(
+        f"{status} `{content_type}`"
+        + ("" if answer["description"] == "ok" else f" ({answer['description']})")
+        for status, answer in operation["responses"].items()
+        if status[0] == "2"
+        for content_type in answer["content"]
+    )
 
 
 def _link(reference: str) -> str:

@@ -22,7 +22,7 @@ import logging
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
 
 from app import clock
@@ -51,8 +51,8 @@ from app.server.broker.redis.rooms import Rooms
 EPOCH_TRIES = 5
 """Attempts of a publish that meets a new epoch."""
 
-RECIPIENTS_REMEMBERED = 1000
-"""Counts that are kept because the reader took a notification before its publish had Redis' reply."""
+RECIPIENTS_REMEMBERED = 2000
+"""Counts that are kept because the reader took notifications before their publish had Redis' reply: a batch and more."""
 
 logger = logging.getLogger("siar.broker")
 
@@ -104,25 +104,54 @@ class RedisBroker(MemoryBroker):
         """Return the shared cache of history responses."""
         return HistoryCache(self._link, ttl_ms=round(1000 * ttl_s), is_away=lambda: self._follower.is_away)
 
-    def publish(self, draft: Draft) -> Published:
-        """Assign an offset, store and deliver. Raises `Conflict`, `NotKept`, and `BrokerAway` (at once, without waiting)."""
-        earlier = self.earlier(draft)
-        if earlier is not None:
-            return earlier
+    def publish_all(self, drafts: Sequence[Draft]) -> list[Published | Conflict]:
+        """Assign consecutive offsets to a batch, store and deliver it; return the outcome of each draft.
+
+        Raises `NotKept` and `BrokerAway` (at once, without waiting).
+        """
+        outcomes = [self._used(draft) for draft in drafts]
+        new = [draft for draft, outcome in zip(drafts, outcomes, strict=True) if outcome is None]
+        appended = iter(self._appended(new))
+        return [next(appended) if outcome is None else outcome for outcome in outcomes]
+
+    def _appended(self, drafts: Sequence[Draft]) -> list[Published | Conflict]:
+        if not drafts:
+            return []
         if self._follower.is_away:
             raise BrokerAway(f"Redis is away: nothing was published. {ADVICE}")
         sent_us = clock.now_us()
-        mark = secrets.token_hex(8)
+        marks = [secrets.token_hex(8) for _ in drafts]
         for _ in range(EPOCH_TRIES):
-            epoch, known, known_mark = self._known_state()
-            encoded = encode_draft(draft, epoch=epoch, mark=mark, sent_us=sent_us)
-            answer = self._append(draft, encoded, (epoch, known, known_mark), sent_us)
-            if answer[0] == b"used":
-                return self._used(draft, decode_use(answer[1]))
-            if answer[0] == b"ok":
-                return self._published(draft, encoded.entry(int(answer[1])))
-            self.change_epoch(epoch, lost=answer[0] == b"lost")
+            known_state = self._known_state()
+            encoded = [
+                encode_draft(draft, epoch=known_state[0], mark=mark, sent_us=sent_us)
+                for draft, mark in zip(drafts, marks, strict=True)
+            ]
+            verdict, *answer = self._append(drafts, encoded, known_state, sent_us)
+            if verdict == b"ok":
+                return self._taken(drafts, encoded, list(zip(answer[::2], answer[1::2], strict=True)))
+            self.change_epoch(known_state[0], lost=verdict == b"lost")
         raise BrokerAway(f"Redis changes its history faster than it can be read. {ADVICE}")
+
+    def _taken(
+        self,
+        drafts: Sequence[Draft],
+        encoded: Sequence[EncodedDraft],
+        answers: Sequence[tuple[bytes, bytes]],
+    ) -> list[Published | Conflict]:
+        """Deliver the new entries to this server's listeners, and return the outcome of each draft."""
+        entries = [
+            each.entry(int(value)) if verdict == b"new" else None
+            for each, (verdict, value) in zip(encoded, answers, strict=True)
+        ]
+        self._take_own([entry for entry in entries if entry is not None])
+        with self._lock:
+            return [
+                self._used_elsewhere(draft, decode_use(value))
+                if entry is None
+                else self._published(draft, entry)
+                for draft, entry, (_, value) in zip(drafts, entries, answers, strict=True)
+            ]
 
     def reaches(self, since: Position, wanted: Filter) -> bool:
         """Return True if history holds everything after `since` that `wanted` matches."""
@@ -161,12 +190,8 @@ class RedisBroker(MemoryBroker):
         if self._follower.is_stopped:
             return
         with self._lock:
-            is_whole = True
-            for entry in entries:
-                if entry.offset > self._offset:
-                    is_whole = self._take_next(entry)
-                    if not is_whole:
-                        break
+            self._take(self._following(entries))
+            is_whole = not entries or entries[-1].offset <= self._offset
         if not is_whole:
             self.catch_up()
 
@@ -199,76 +224,104 @@ class RedisBroker(MemoryBroker):
             return self._epoch, self._offset, self._mark
 
     def _append(
-        self, draft: Draft, encoded: EncodedDraft, stand: tuple[str, int, str], sent_us: ServerUs
+        self,
+        drafts: Sequence[Draft],
+        encoded: Sequence[EncodedDraft],
+        known_state: tuple[str, int, str],
+        sent_us: ServerUs,
     ) -> list[bytes]:
-        stream = "trials" if draft.trial else "operator"
-        use = ""
-        if draft.idempotency_key is not None:
-            use = encode_use(fingerprint(draft), draft.due_us, sent_us)
+        stream = "trials" if drafts[0].trial else "operator"
+        arguments: list[str] = []
+        for draft, each in zip(drafts, encoded, strict=True):
+            key, use = draft.idempotency_key or "", ""
+            if key:
+                use = encode_use(fingerprint(draft), draft.due_us, sent_us)
+            arguments += (each.mark, each.wire, each.metadata, key, use)
         try:
             return self._link.ask(
                 "append",
-                *stand,
+                *known_state,
                 stream,
-                encoded.wire,
-                encoded.mark,
                 sent_us,
                 *astuple(self._bounds[stream]),
-                draft.idempotency_key or "",
-                use,
                 KEYS_MAX,
-                encoded.metadata,
+                *arguments,
             )
         except BrokerAway:
             self._follower.report_unreachable()
             raise
 
-    def _published(self, draft: Draft, entry: Entry) -> Published:
+    def _take_own(self, entries: Sequence[Entry]) -> None:
+        """Take the entries that this server has just published, and those of other servers before them."""
+        if not entries:
+            return
         with self._lock:
-            is_next = self._take_next(entry)
-        if not is_next and self._offset < entry.offset:
+            self._take(self._following(entries))
+            is_behind = self._offset < entries[-1].offset
+        if is_behind:
             try:
                 self.catch_up()
             except SiarError:
-                # Redis became unreachable or unreadable. The notification is stored all the same, and listeners get it
+                # Redis became unreachable or unreadable. The batch is stored all the same, and listeners get it
                 # when Redis can be read again: the publisher must not be told that nothing was published.
                 self._follower.report_unreachable()
-        with self._lock:
-            recipients = self._recipients.pop(entry.offset, dict.fromkeys(TRANSPORTS, 0))
-            notification = entry.notification(entry.epoch)
-            if draft.idempotency_key is not None and entry.epoch == self._epoch:
-                use = Use(fingerprint(draft), entry.offset, draft.due_us, notification.sent_us, recipients)
-                self._keys.remember(draft.idempotency_key, use)
+
+    def _published(self, draft: Draft, entry: Entry) -> Published:
+        """Return the outcome of a new entry and remember its key. Call it under the lock."""
+        recipients = self._recipients.pop(entry.offset, dict.fromkeys(TRANSPORTS, 0))
+        notification = entry.notification(entry.epoch)
+        if draft.idempotency_key is not None and entry.epoch == self._epoch:
+            use = Use(fingerprint(draft), entry.offset, draft.due_us, notification.sent_us, recipients)
+            self._keys.remember(draft.idempotency_key, use)
         return Published(notification, recipients)
 
-    def _used(self, draft: Draft, use: Use) -> Published:
+    def _used_elsewhere(self, draft: Draft, use: Use) -> Published | Conflict:
+        """Return the outcome of a draft whose key Redis knows, but this server did not before the publish."""
+        used = self._used(draft)  # By an earlier draft of the same batch.
+        if used is not None:
+            return used
         if use.fingerprint != fingerprint(draft):
-            raise Conflict(
+            return Conflict(
                 "This idempotency_key was used for another notification; use a new key for a new one."
             )
         return self._repeated(draft, use)
 
-    def _take_next(self, entry: Entry) -> bool:
-        """Take an entry if it is the next one; return True if it was. Call it under the lock."""
-        if entry.offset != self._offset + 1 or entry.epoch != self._epoch:
-            return False
-        self._take(entry)
-        return True
+    def _following(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Return those of the ordered `entries` that come next without a hole. Call it under the lock."""
+        found: list[Entry] = []
+        for entry in entries:
+            following = self._offset + len(found) + 1
+            if entry.offset < following:
+                continue
+            if entry.offset > following or entry.epoch != self._epoch:
+                break
+            found.append(entry)
+        return found
 
-    def _take(self, entry: Entry) -> None:
-        notification = entry.notification(self._epoch)
-        self._offset, self._mark = entry.offset, entry.mark
-        (self._trials if entry.is_trial else self._operator).append(notification)
-        self._recipients[entry.offset] = self._tell(notification)
-        if len(self._recipients) > RECIPIENTS_REMEMBERED:
+    def _take(self, entries: Sequence[Entry]) -> None:
+        """Take consecutive entries and call the listeners once with all of them. Call it under the lock."""
+        if not entries:
+            return
+        notifications = [entry.notification(self._epoch) for entry in entries]
+        self._offset, self._mark = entries[-1].offset, entries[-1].mark
+        for entry, notification in zip(entries, notifications, strict=True):
+            (self._trials if entry.is_trial else self._operator).append(notification)
+        for entry, recipients in zip(entries, self._tell(notifications), strict=True):
+            self._recipients[entry.offset] = recipients
+        while len(self._recipients) > RECIPIENTS_REMEMBERED:
             self._recipients.popitem(last=False)
 
     def _take_page(self, page: Page) -> None:
+        run: list[Entry] = []
         for entry in page.entries:
-            if entry.offset > self._offset + 1:
+            newest = run[-1].offset if run else self._offset
+            if entry.offset > newest + 1:
+                self._take(run)
+                run = []
                 self._skip_lost(page)
-            if entry.offset > self._offset:
-                self._take(entry)
+            if entry.offset > newest:
+                run.append(entry)
+        self._take(run)
         if page.is_last and page.newest > self._offset:
             self._skip_lost(page)
             self._offset, self._mark = page.newest, page.newest_mark

@@ -82,46 +82,59 @@ return {verdict, state[2] or '0', state[3] or '', lost[1] or '0', lost[2] or '0'
 APPEND = (
     _CHECKED
     + """
--- ARGV: 1 epoch, 2 offset and 3 mark up to which the caller has read; 4 "operator" or "trials"; 5 JSON for clients
--- after the offset, 6 the entry's mark, 7 when it was sent; 8 entries, 9 bytes and 10 age (us) that bound the history;
--- 11 idempotency key or nothing, 12 the use of the key, without its offset; 13 maximum count of keys;
--- 14 JSON that clients do not get.
--- Returns verdict and offset; for a key that was used before, verdict and its use.
+-- ARGV: 1 epoch, 2 offset and 3 mark up to which the caller has read; 4 "operator" or "trials"; 5 when all entries
+-- were sent; 6 entries, 7 bytes and 8 age (us) that bound the history; 9 maximum count of keys. Then five values for
+-- each entry: its mark, JSON for clients after the offset, JSON that clients do not get, idempotency key or nothing,
+-- and the use of the key, without its offset.
+-- Returns the verdict and, if it is "ok", two values for each entry: "new" and its offset, or for a key that was used
+-- before, "used" and its use.
 local function size(id, wire)  -- Size of the whole JSON object, which includes its position and its offset.
   return #wire + #ARGV[1] + 2 * (#id - 2) + 20
 end
 local verdict, state = checked(ARGV[1], tonumber(ARGV[2]), ARGV[3])
 if verdict ~= 'ok' then return {verdict} end
-if ARGV[11] ~= '' then
-  local use = redis.call('HGET', KEYS[4], ARGV[11])
-  if use then return {'used', use} end
-end
 local stream = ARGV[4] == 'operator' and KEYS[2] or KEYS[3]
-local offset = string.format('%d', tonumber(state[2] or '0') + 1)
-local id = offset .. '-0'
-redis.call('XADD', stream, id, 'mark', ARGV[6], 'sent', ARGV[7], 'wire', ARGV[5], 'beside', ARGV[14])
--- Only now: a script that fails is not rolled back, and an entry that was refused must not leave a hole in the order.
-redis.call('HSET', KEYS[1], 'offset', offset, 'mark', ARGV[6])
+local newest = tonumber(state[2] or '0')
+local answers = {'ok'}
+for at = 10, #ARGV, 5 do
+  local mark, wire, beside, key, use = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+  local used = key ~= '' and redis.call('HGET', KEYS[4], key)
+  if used then
+    answers[#answers + 1] = 'used'
+    answers[#answers + 1] = used
+  else
+    local offset = string.format('%d', newest + 1)
+    local id = offset .. '-0'
+    redis.call('XADD', stream, id, 'mark', mark, 'sent', ARGV[5], 'wire', wire, 'beside', beside)
+    -- Only now: a script that fails is not rolled back, and an entry that was refused must not leave a hole in the order.
+    redis.call('HSET', KEYS[1], 'offset', offset, 'mark', mark)
+    redis.call('HINCRBY', KEYS[1], ARGV[4] .. '_bytes', size(id, wire))
+    if key ~= '' then
+      redis.call('HSET', KEYS[4], key, offset .. ' ' .. use)
+      if redis.call('LPUSH', KEYS[5], key) > tonumber(ARGV[9]) then
+        redis.call('HDEL', KEYS[4], redis.call('RPOP', KEYS[5]))
+      end
+    end
+    newest = newest + 1
+    answers[#answers + 1] = 'new'
+    answers[#answers + 1] = offset
+  end
+end
+if newest == tonumber(state[2] or '0') then return answers end
 redis.call('DEL', KEYS[6])
-local bytes = redis.call('HINCRBY', KEYS[1], ARGV[4] .. '_bytes', size(id, ARGV[5]))
+local bytes = tonumber(redis.call('HGET', KEYS[1], ARGV[4] .. '_bytes') or '0')
 local count = redis.call('XLEN', stream)
-local sent_min = tonumber(ARGV[7]) - tonumber(ARGV[10])
+local sent_min = tonumber(ARGV[5]) - tonumber(ARGV[8])
 while count > 0 do
   local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
   local is_old = tonumber(oldest[2][4]) < sent_min
-  if count <= tonumber(ARGV[8]) and bytes <= tonumber(ARGV[9]) and not is_old then break end
+  if count <= tonumber(ARGV[6]) and bytes <= tonumber(ARGV[7]) and not is_old then break end
   redis.call('XDEL', stream, oldest[1])
   redis.call('HSET', KEYS[1], ARGV[4] .. '_lost', string.match(oldest[1], '^%d+'))
   bytes = redis.call('HINCRBY', KEYS[1], ARGV[4] .. '_bytes', -size(oldest[1], oldest[2][6]))
   count = count - 1
 end
-if ARGV[11] ~= '' then
-  redis.call('HSET', KEYS[4], ARGV[11], offset .. ' ' .. ARGV[12])
-  if redis.call('LPUSH', KEYS[5], ARGV[11]) > tonumber(ARGV[13]) then
-    redis.call('HDEL', KEYS[4], redis.call('RPOP', KEYS[5]))
-  end
-end
-return {'ok', offset}
+return answers
 """
 )
 

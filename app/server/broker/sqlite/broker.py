@@ -19,13 +19,13 @@ it back to the last trial's offset.
 from __future__ import annotations
 
 import atexit
+from collections.abc import Sequence
 from dataclasses import replace
 
 from app.core.notification import Notification
 from app.server.broker.base import Draft
-from app.server.broker.keys import Use
 from app.server.broker.memory import MemoryBroker, use_of
-from app.server.broker.sqlite.journal import Journal
+from app.server.broker.sqlite.journal import Journal, JournalRow
 from app.server.broker.sqlite.journal_flusher import JournalFlusher
 
 TRIAL_OFFSETS_RESERVED = 1_000
@@ -69,17 +69,18 @@ class SqliteBroker(MemoryBroker):
             self._keys.remember(key, use)
             self._offset = max(self._offset, use.offset)
 
-    def _keep(self, notification: Notification, draft: Draft) -> None:
-        if draft.trial:
-            self._keep_trial(notification.offset)
+    def _keep(self, new: Sequence[tuple[Draft, Notification]]) -> None:
+        rows = [_row(draft, notification) for draft, notification in new if not draft.trial]
+        for draft, notification in new:
+            if draft.trial:
+                self._keep_trial(notification.offset)
+        if not rows:
             return
-        self._drop_if_due(notification.offset)
+        self._drop_if_due(rows[0].notification.offset)
         state = self._journal.state
         if state.trials_through != self._last_trial:
             state = replace(state, trials_through=self._last_trial)
-        key = draft.idempotency_key
-        use: Use | None = None if key is None else use_of(draft, notification, {})
-        self._journal.append(notification, key, use, state)
+        self._journal.append(rows, state)
         self._flusher.wake()
 
     def _keep_trial(self, offset: int) -> None:
@@ -100,3 +101,8 @@ class SqliteBroker(MemoryBroker):
             use=offset if first_use is None else first_use,
             state=state,
         )
+
+
+def _row(draft: Draft, notification: Notification) -> JournalRow:
+    key = draft.idempotency_key
+    return JournalRow(notification, key, None if key is None else use_of(draft, notification, {}))

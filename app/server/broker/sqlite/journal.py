@@ -13,7 +13,8 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import NotKept, StoreError
@@ -26,13 +27,29 @@ from app.server.broker.sqlite.journal_file import JournalState, connect, damaged
 from app.server.broker.sqlite.lockfile import LockFile
 
 UNFLUSHED_OFFSETS_MAX = 9_000
-"""A write flushes first at this many offsets: no power cut takes more, and `SKIPPED_OFFSETS` relies on that."""
+"""A write flushes first at this many offsets: no power cut takes more than these and one batch, and `SKIPPED_OFFSETS`
+relies on that."""
 
 PAGE_BYTES = 4096
 
 LOG_PAGES_MAX = 4096
 """16 MiB. SQLite restarts its log only when a flush found all of it on the disk, which never happens during
 uninterrupted publishing. At this length a write flushes first, when little is left to flush."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRow:
+    """A notification to be written, with its idempotency key and the key's use if it has one."""
+
+    notification: Notification
+    key: str | None = None
+    use: Use | None = None
+
+    def columns(self) -> tuple[int, str, str | None, int | None]:
+        """Return the values of one row of the table `notifications`."""
+        notification = self.notification
+        targets = None if notification.targets is EVERYONE else _targets_as_text(notification.targets)
+        return notification.offset, notification.json, targets, notification.expires_us
 
 
 class Journal:
@@ -74,27 +91,24 @@ class Journal:
             ):
                 yield key, Use(fingerprint, offset, due_us, sent_us, nobody)
 
-    def append(
-        self, notification: Notification, key: str | None, use: Use | None, state: JournalState
-    ) -> None:
-        """Write a notification, the use of its key and the state in one transaction. Raises `NotKept`."""
-        targets = None if notification.targets is EVERYONE else _targets_as_text(notification.targets)
-        with self._writing(alone=use is None and state is self.state):
-            self._writer.execute(
-                "INSERT INTO notifications VALUES (?, ?, ?, ?)",
-                (notification.offset, notification.json, targets, notification.expires_us),
-            )
-            if use is not None:
+    def append(self, rows: Sequence[JournalRow], state: JournalState) -> None:
+        """Write notifications, the uses of their keys and the state in one transaction. Raises `NotKept`."""
+        uses = [(row.key, row.use) for row in rows if row.use is not None]
+        with self._writing(alone=len(rows) == 1 and not uses and state is self.state):
+            for row in rows:
+                self._writer.execute("INSERT INTO notifications VALUES (?, ?, ?, ?)", row.columns())
+            for key, use in uses:
                 self._writer.execute(
                     "INSERT INTO keys VALUES (?, ?, ?, ?, ?)",
                     (use.offset, key, use.fingerprint, use.due_us, use.sent_us),
                 )
             self._write(state)
         self.state = state
-        self._unflushed_offsets += 1
-        self._log_pages += (1 if use is None else 3) + notification.json_bytes // PAGE_BYTES
-        self.notification_count += 1
-        self.key_count += use is not None
+        self._unflushed_offsets += len(rows)
+        pages = sum(1 + row.notification.json_bytes // PAGE_BYTES for row in rows)
+        self._log_pages += pages + 2 * len(uses)
+        self.notification_count += len(rows)
+        self.key_count += len(uses)
 
     def reserve(self, state: JournalState) -> None:
         """Write a state whose `trials_through` is ahead of the last trial. Raises `NotKept`."""

@@ -11,7 +11,7 @@ import msgspec
 from app.core import idempotency_header
 from app.core.version import VERSION
 from app.server.web.devices import deliveries
-from app.server.web.publish import publishing
+from app.server.web.publish import batch, publishing
 from app.server.web.runs import trials
 from app.server.web.service import authority, openapi_room, openapi_runs
 from app.server.wsgi.problem import CONTENT_TYPE
@@ -42,7 +42,7 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("get", "/screen"): ("The big screen", "200", "text/html"),
     ("get", "/events"): ("Server-Sent Events: notifications as they come", "200", "text/event-stream"),
     ("get", "/api/notifications"): ("History of the operator's notifications to everyone", "200", _JSON),
-    ("post", "/api/notifications"): ("Publish a notification (operator)", "201", _JSON),
+    ("post", "/api/notifications"): ("Publish a notification, or a batch (operator)", "201", _JSON),
     ("post", "/api/devices"): ("Register a device; gives its token and cookie", "201", _JSON),
     ("post", "/api/deliveries"): ("Post a batch of measured arrivals (device)", "200", _JSON),
     ("post", "/api/trials"): ("Start a trial's source", "201", _JSON),
@@ -101,13 +101,49 @@ OPERATION_PARAMETERS: dict[tuple[str, str], list[Json]] = {
         {
             "name": "Idempotency-Key",
             "in": "header",
-            "description": 'the member `idempotency_key`, as in "8e03978e-40d5"; the quotes may be left out',
+            "description": 'the member `idempotency_key`, as in "8e03978e-40d5"; the quotes may be left out; not for a batch',
             "schema": {"type": "string", "pattern": idempotency_header.PATTERN},
         }
     ],
     **openapi_room.OPERATION_PARAMETERS,
 }
 """Those that one method of a path has."""
+
+_PUBLISH: Json = {"$ref": "#/components/schemas/Publish"}
+_BATCH: Json = {"type": "array", "items": _PUBLISH, "minItems": 1, "maxItems": batch.COUNT_MAX}
+_RESULT: Json = {
+    "type": "object",
+    "description": "the response to the notification alone: the members of a 201, or a problem document",
+    "properties": {
+        "status": {"type": "integer", "description": "status of that response: 201, 200, 400, 409 or 413"}
+    },
+    "required": ["status"],
+}
+
+CONTENTS: dict[tuple[str, str], Json] = {
+    ("post", "/api/notifications"): {
+        _JSON: {"schema": {"oneOf": [_PUBLISH, _BATCH]}},
+        batch.NDJSON: {"schema": {"type": "string", "description": "a batch, one notification per line"}},
+    }
+}
+"""Request bodies of operations that accept more than one JSON object."""
+
+FURTHER_RESPONSES: dict[tuple[str, str], Json] = {
+    ("post", "/api/notifications"): {
+        "200": {
+            "description": "for a batch: a result for each notification, in order; for a repeated key: as 201",
+            "content": {
+                _JSON: {
+                    "schema": {
+                        "type": "object",
+                        "properties": {"results": {"type": "array", "items": _RESULT}},
+                    }
+                }
+            },
+        }
+    }
+}
+"""Successful responses in addition to the one in `SUMMARIES`."""
 
 
 @blueprint.get("/api/openapi.json")
@@ -153,6 +189,7 @@ def _operation(method: str, path: str, summary: str, status: str, content_type: 
         "summary": summary,
         "responses": {
             status: {"description": "ok", "content": {content_type: {}}},
+            **FURTHER_RESPONSES.get((method, path), {}),
             "4XX": {"description": "what is wrong, in words", "content": {CONTENT_TYPE: problem}},
         },
     }
@@ -162,7 +199,8 @@ def _operation(method: str, path: str, summary: str, status: str, content_type: 
     body = BODIES.get((method, path))
     if body is not None:
         schema = {"$ref": f"#/components/schemas/{body.__name__}"}
-        operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
+        content = CONTENTS.get((method, path), {_JSON: {"schema": schema}})
+        operation["requestBody"] = {"required": True, "content": content}
     for_operators = OPERATOR | openapi_room.OPERATOR | openapi_runs.OPERATOR
     needs_token = path in for_operators | openapi_room.DEVICE | {"/api/deliveries"}
     if needs_token or (method, path) in (("post", "/api/notifications"), ("get", "/api/devices")):
