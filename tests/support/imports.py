@@ -60,6 +60,24 @@ def imports_of(path: Path) -> list[str]:
     )
 
 
+def path_of(module: str) -> Path:
+    """Return the file of a module or package."""
+    path = ROOT / Path(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def reached_from(names: set[str]) -> set[str]:
+    """Return these modules and all that they import, directly or not, in functions too."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += modules()[name]
+    return found
+
+
 @cache
 def modules() -> Graph:
     """Return every module of app/ with the modules of app/ that it imports."""

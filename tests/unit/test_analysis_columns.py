@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tracemalloc
 from dataclasses import asdict, replace
 from functools import cache
@@ -28,7 +26,6 @@ from app.store import database
 from app.store.store import FILE_NAME, RunHead, Store
 from tests.support import row_by_row
 from tests.support.wild import wild_plan, wild_trials
-from tests.tools import suite
 from tests.unit.support_run import a_delivery, a_trial
 
 PLAN = wild_plan()
@@ -215,20 +212,6 @@ def test_a_trial_of_which_only_the_warm_up_came_adds_nothing_to_the_course() -> 
     (found,) = stretches_of([warm_up, columns_of([a_delivery(delay_ms=2.0)])], 1)
 
     assert (found.samples, found.low_ms, found.middle_ms, found.high_ms) == (1, 2.0, 2.0, 2.0)
-
-
-def test_the_server_and_its_clients_never_load_numpy() -> None:
-    """Thirty megabytes and threads of its own, in processes whose cost is being measured."""
-    program = (
-        "import sys, app.server.factory, app.server.wsgi.worker, app.lab.run.recorder, app.lab.run.client_process\n"
-        "print('numpy' in sys.modules)"
-    )
-
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program], env=suite.environment(), capture_output=True, text=True
-    )
-
-    assert (done.stdout.strip(), done.returncode) == ("False", 0), done.stderr
 
 
 def test_the_first_of_each_is_one_row_of_each_client_and_notification_in_their_order() -> None:

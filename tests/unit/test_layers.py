@@ -20,6 +20,8 @@ from tests.support.imports import (
     module_name,
     modules,
     packages,
+    path_of,
+    reached_from,
 )
 from tests.tools import suite
 
@@ -29,6 +31,12 @@ MAY_IMPORT = {
 """Modules that stay small. The clock process must answer in microseconds."""
 
 FREE_OF_GREEN_THREADS = ("app.lab",)
+WITHOUT_NUMPY = {
+    "app.server.factory",
+    "app.server.wsgi.worker",
+    "app.lab.run.recorder",
+    "app.lab.run.client_process",
+}
 GREEN_THREADS_AND_WEB = {"eventlet", "gevent", "flask"}
 
 
@@ -117,6 +125,16 @@ def test_load_tests_know_the_core_only() -> None:
     ]
 
     assert not wrong
+
+
+def test_the_server_and_its_clients_never_load_numpy() -> None:
+    """Thirty megabytes and threads of its own, in processes whose cost is being measured."""
+    found = reached_from(WITHOUT_NUMPY)
+
+    assert len(found) > len(WITHOUT_NUMPY)
+    assert [
+        name for name in found if any(each.startswith("numpy") for each in imports_of(path_of(name)))
+    ] == []
 
 
 @pytest.mark.parametrize("package", FREE_OF_GREEN_THREADS)
