@@ -43,6 +43,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from app import clock
+from app.core.exit_codes import EXIT_OK, EXIT_UNFIT
 from app.core.forwarded import exempt_from_limits
 from app.core.host_check import is_our_host
 from app.core.network_of import network_of
@@ -84,8 +85,6 @@ UNREAD_BYTES_MAX = 16_384
 """About 150 answers, in addition to what the kernel buffers."""
 
 OVERLOADED = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-
-EXIT_UNFIT = 3
 
 
 class Refusal(NamedTuple):
@@ -412,7 +411,7 @@ def main(arguments: list[str]) -> int:
         trusted_proxies=options.trusted_proxy,
     )
     asyncio.run(serve(listener, clock_server, tls))
-    return 0
+    return EXIT_OK
 
 
 if __name__ == "__main__":
