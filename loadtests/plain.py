@@ -17,15 +17,13 @@ from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
 from app.core.errors import MalformedPosition
+from app.core.exit_codes import EXIT_USAGE
 from app.core.histogram import bucket_us
 from loadtests.publisher import publish
 from loadtests.server_clock import ServerClock
 from loadtests.session import Member, Session
 from loadtests.stamps import keep_stamping, kernel_offset_ns
 from loadtests.users import PushUser
-
-REFUSED = 2
-"""Exit code of Locust if the server refuses the operator's token."""
 
 KERNEL_CLOCK_PERIOD_S = 1.0
 
@@ -88,8 +86,8 @@ class _PlainTest:
         self._stamping.close()
 
     def _give_up(self) -> None:
-        """Set an error exit code, and end a headless run, which has nothing to measure without a publisher."""
-        self._environment.process_exit_code = REFUSED
+        """Set the exit code for a refused token, and end a headless run, which has nothing to measure without a publisher."""
+        self._environment.process_exit_code = EXIT_USAGE
         options, runner = self._environment.parsed_options, self._environment.runner
         if runner is not None and options is not None and options.headless:
             gevent.spawn(runner.quit)

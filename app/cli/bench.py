@@ -14,6 +14,7 @@ from rich.console import Console
 from app import clock
 from app.cli.measuring import check_json_path
 from app.core.errors import Malformed, Unfit
+from app.core.exit_codes import EXIT_FAILURE, EXIT_OK
 from app.core.wire import TRANSPORTS
 from app.lab.measure import host
 from app.lab.report.atomic_files import write_atomically
@@ -29,9 +30,6 @@ from app.tools.bench.several import SeveralPlan
 from app.tools.bench.several_show import places_sentence, print_several
 from app.tools.bench.show import cores_sentence, print_hold, print_result, result_text
 from app.tools.bench.summary import Growth, SummaryRow
-
-EXIT_OK = 0
-EXIT_FAILURE = 1
 
 EXTRA_FILES = 1_000
 """File descriptors that a server needs in addition to its subscribers' (a generous estimate)."""

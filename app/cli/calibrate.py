@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from app.cli import measuring
+from app.core.exit_codes import EXIT_FAILURE, EXIT_OK, EXIT_UNFIT
 from app.i18n import LANGUAGES, Words, terminal_language
 from app.lab.measure import host
 from app.lab.report.atomic_files import write_atomically
@@ -19,8 +20,8 @@ from app.tools.calibrate.case import Case, cases
 from app.tools.calibrate.result import Judgement, verdict
 from app.tools.calibrate.rig import Finished, set_up
 
-EXIT_CODES = {Judgement.RIGHT: 0, Judgement.WRONG: 1, Judgement.WIDE: 3}
-"""3 is the general code of an unfit machine: nothing was wrong, but the instrument's own error bounds are too wide to
+EXIT_CODES = {Judgement.RIGHT: EXIT_OK, Judgement.WRONG: EXIT_FAILURE, Judgement.WIDE: EXIT_UNFIT}
+"""`EXIT_UNFIT`: nothing was wrong, but the instrument's own error bounds are too wide to
 be useful."""
 
 NOTIFICATIONS = 100

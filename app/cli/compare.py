@@ -13,15 +13,12 @@ from rich.console import Console
 from app import settings as settings_module
 from app.cli import measuring
 from app.core.errors import Malformed
+from app.core.exit_codes import EXIT_FAILURE, EXIT_GATE, EXIT_OK
 from app.core.plan.scenario import LIVE_PROFILE
 from app.lab.analysis.comparable import objections
 from app.lab.report.atomic_files import write_atomically
 from app.lab.report.data.comparison import compared_json
 from app.lab.report.renderers.console.comparison import print_compared
-
-EXIT_OK = 0
-EXIT_FAILURE = 1
-EXIT_GATE = 99
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

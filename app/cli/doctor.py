@@ -14,15 +14,13 @@ from app import settings as settings_module
 from app.cli.base_url import is_base_url
 from app.cli.measuring import check_json_path
 from app.core.errors import Malformed
+from app.core.exit_codes import EXIT_OK, EXIT_UNFIT
 from app.i18n import LANGUAGES, Words, terminal_language
 from app.lab.report.atomic_files import write_atomically
 from app.tools.doctor import examine, machine_checks, network_checks, service, show
 from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import Subject, subject_of
-
-EXIT_OK = 0
-EXIT_UNFIT = 3
 
 HEARTBEAT_SPARE_S = 5.0
 """Upper bound of a heartbeat's delay through a proxy; a later one counts as held back."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from app import settings as settings_module
 from app.cli import measuring
+from app.core.exit_codes import EXIT_OK
 from app.lab.report.exchange.exporter import export_folder, export_zip
 
 
@@ -33,4 +34,4 @@ def execute(arguments: argparse.Namespace) -> int:
     print(
         f"{made}: the run without names, tokens, hosts and addresses. `siar import {made}` opens it elsewhere."
     )
-    return 0
+    return EXIT_OK

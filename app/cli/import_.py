@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from app import settings as settings_module
+from app.core.exit_codes import EXIT_OK
 from app.lab.report.exchange.importer import import_run
 
 
@@ -22,4 +23,4 @@ def execute(arguments: argparse.Namespace) -> int:
     if not has_manifest:
         print("It came without a manifest: nothing shows that it is as it was exported.")
     print(f"`siar verify {folder.name}` computes its figures again; `siar report {folder.name}` shows them.")
-    return 0
+    return EXIT_OK

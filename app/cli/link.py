@@ -7,6 +7,7 @@ import os
 
 from app import settings as settings_module
 from app.core.errors import Unfit
+from app.core.exit_codes import EXIT_OK
 from app.lab.run import api
 from app.server.wsgi import server_file
 
@@ -31,4 +32,4 @@ def execute(_arguments: argparse.Namespace) -> int:
         detail = answer.get("detail") if isinstance(answer, dict) else None
         raise Unfit(f"The server at {server.url} gave no link ({status}): {detail or 'no reason given'}")
     print(answer["url"])
-    return 0
+    return EXIT_OK

@@ -15,7 +15,6 @@ from app import clock
 from app import settings as settings_module
 from app.cli.load_order import GATES, order_of
 from app.cli.measuring import (
-    EXIT_INTERRUPTED,
     check_json_path,
     find_run,
     given_settings,
@@ -23,6 +22,7 @@ from app.cli.measuring import (
     sigterm_as_ctrl_c,
 )
 from app.core.errors import Malformed, SiarError
+from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED
 from app.i18n import LANGUAGES, terminal_language
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.words import listing
@@ -32,7 +32,7 @@ from app.tools.load import trial_line, vps
 from app.tools.load.files import write_load
 from app.tools.load.gates import Gate, parse_gate
 from app.tools.load.plan import BLOCKS, QUICK_BLOCKS, USERS, LoadOrder
-from app.tools.load.result import EXIT_FAILURE, LoadResult, load_result
+from app.tools.load.result import LoadResult, load_result
 from app.tools.load.run import LoadRun
 from app.tools.load.show import print_load
 

@@ -1,7 +1,6 @@
 """The command line: select a command, run it, translate errors into a sentence and an exit code.
 
-Exit codes: 0 success, 1 failure, 2 usage, 3 environment unfit, 99 a gate was missed, 130 stopped by a signal, 141 the
-reader of the output has closed it (cli/output.py).
+The exit codes are those of `app.core.exit_codes`.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Protocol
 
 from app.cli.output import OutputLost, guarded
 from app.core.errors import Malformed, SettingError, SiarError, StoreError, Unfit, Unknown
+from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_UNFIT, EXIT_USAGE
 from app.core.version import VERSION
 
 COMMANDS = {
@@ -38,11 +38,6 @@ COMMANDS = {
 `test` is the exception: the script `./siar` runs it itself.
 """
 
-EXIT_OK = 0
-EXIT_FAILURE = 1
-EXIT_USAGE = 2
-EXIT_UNFIT = 3
-EXIT_INTERRUPTED = 130
 
 _EXIT_CODES: tuple[tuple[type[SiarError], int], ...] = (
     (Unfit, EXIT_UNFIT),

@@ -18,6 +18,7 @@ from rich.console import Console
 from app import settings as settings_module
 from app.cli import arm_servers
 from app.core.errors import Malformed, SiarError, Unknown
+from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK
 from app.core.plan.scenario import Plan
 from app.core.wire import TRANSPORTS
 from app.lab.analysis.analyse import Analysis, analyse
@@ -31,10 +32,6 @@ from app.lab.run.runner import run_plan
 from app.settings import Settings
 from app.store import run_ids as naming
 from app.store.store import Store
-
-EXIT_OK = 0
-EXIT_FAILURE = 1
-EXIT_INTERRUPTED = 130
 
 OURS = frozenset(
     f"SIAR_{name}"

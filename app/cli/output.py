@@ -14,13 +14,10 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from app.core.exit_codes import EXIT_READER_GONE, EXIT_UNFIT
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-
-EXIT_UNFIT = 3
-EXIT_READER_GONE = 128 + 13
-"""Exit code that a shell shows for a program ended by SIGPIPE. The signal itself is ignored here, because writing to a
-closed socket would raise it too."""
 
 _STDIN, _STDOUT, _STDERR = range(3)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.core.errors import Malformed, SiarError, Unfit
+from app.core.exit_codes import EXIT_OK
 from app.server.wsgi import server_file
 from app.store.archive.sizes import (
     StoredRun,
@@ -44,7 +45,7 @@ def prune(
         f"{rules[0].upper()}{rules[1:]}: {len(to_remove)} of {len(runs)} runs, {_total(to_remove)} of {_total(runs)}."
         + (" --yes moves them into the trash." if to_remove else "")
     )
-    return 0
+    return EXIT_OK
 
 
 def _days(older_than: float | None, keep: str | None, retention_days: float) -> float | None:
@@ -100,7 +101,7 @@ def _move_to_trash(runs_dir: Path, to_remove: list[StoredRun]) -> int:
     )
     if held_bytes:
         print(f"The trash takes {size_text(held_bytes)} until then.")
-    return 0
+    return EXIT_OK
 
 
 def _total(runs: list[StoredRun]) -> str:

@@ -15,6 +15,7 @@ from rich.console import Console
 from app import settings as settings_module
 from app.cli import measuring
 from app.core.errors import Malformed
+from app.core.exit_codes import EXIT_OK
 from app.core.plan.scenario import LIVE_PROFILE
 from app.core.trial import RunRecord
 from app.i18n import LANGUAGES
@@ -88,11 +89,11 @@ def execute(arguments: argparse.Namespace) -> int:
         if formats == [TEXT]:
             if arguments.figures is None or arguments.output is not None:
                 _output(_result_text(analysis, store, arguments), arguments.output)
-            return 0
+            return EXIT_OK
     order = ReportRequest(analysis, arguments.language, figures)
     for path in _write_formats(formats, order, arguments.output):
         print(path, file=sys.stderr)
-    return 0
+    return EXIT_OK
 
 
 def _formats(arguments: argparse.Namespace) -> list[str]:
@@ -203,9 +204,9 @@ def _show_live(run: RunRecord, store: Store, arguments: argparse.Namespace) -> i
         raise Malformed("A live run has no trials to draw; --format text and json show what phones posted.")
     if arguments.format == "json":
         _output_with(lambda file: write_live(file, run.id, store.each_sample()), arguments.output)
-        return 0
+        return EXIT_OK
     file = io.StringIO()
     print_live(run, live_rows(store.each_sample()), _console(file), language=arguments.language)
     print_display(store.each_sample(), _console(file), say=translator(arguments.language))
     _output(file.getvalue(), arguments.output)
-    return 0
+    return EXIT_OK

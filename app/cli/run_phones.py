@@ -15,6 +15,7 @@ from app.cli.first_look import first_look
 from app.cli.output import OutputLost
 from app.cli.serve import OPERATOR_KEY_BYTES
 from app.core.errors import Malformed, SiarError
+from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED
 from app.core.plan.classroom import classroom_plan, length_s, with_phones
 from app.core.plan.scenario import Plan
 from app.core.wire import TRANSPORTS
@@ -119,13 +120,13 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
         failure = error
     if not run.folder.is_dir():
         print(f"siar: {words.say('run.stopped')}", file=sys.stderr)
-        return measuring.EXIT_INTERRUPTED
+        return EXIT_INTERRUPTED
     analysis = measuring.load(run.folder)
     measuring.show(analysis, run.folder, json_path=arguments.json)
     if failure is not None:
         sys.stdout.flush()
         print(f"siar: {failure}", file=sys.stderr)
-        return measuring.EXIT_FAILURE
+        return EXIT_FAILURE
     return measuring.exit_code(analysis)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from app import settings as settings_module
 from app.cli.prune import prune
 from app.core.errors import Malformed
+from app.core.exit_codes import EXIT_OK
 from app.store.archive.run_index import RunIndex
 from app.store.archive.summary import RunSummary
 from app.store.archive.trash import Trash
@@ -63,7 +64,7 @@ def _list(runs_dir: Path) -> int:
         print(_line(each))
     if older := index.count() - len(found):
         print(f"{older} older runs are not listed; they are in {runs_dir}, and `siar report RUN` shows each.")
-    return 0
+    return EXIT_OK
 
 
 def _line(run: RunSummary) -> str:
@@ -83,4 +84,4 @@ def _restore(runs_dir: Path, run: str | None) -> int:
         raise Malformed("Name the run to bring back: siar runs restore RUN.")
     Trash(runs_dir).restore(run)
     print(f"{run} is back.")
-    return 0
+    return EXIT_OK

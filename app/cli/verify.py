@@ -15,6 +15,7 @@ from typing import Any
 from app import settings as settings_module
 from app.cli import measuring
 from app.core.errors import StoreError
+from app.core.exit_codes import EXIT_FAILURE, EXIT_OK
 from app.lab.analysis.validity.clock_check import check_clocks
 from app.lab.analysis.verdict import SAME_ARMS
 from app.lab.report.data.result import result_text
@@ -57,7 +58,7 @@ def execute(arguments: argparse.Namespace) -> int:
         print(
             f"{folder.name}: {who} had what was recorded about them deleted after the run, so its figures cannot come out again."
         )
-        return 1
+        return EXIT_FAILURE
     analysis = measuring.load(folder)
     different = list(differences("", written, json.loads(result_text(analysis))))
     if not different:
@@ -68,7 +69,7 @@ def execute(arguments: argparse.Namespace) -> int:
     print(f"{analysis.run.id}: {len(different)} figures do not come out again:")
     for path, before, after in different[:DIFFERENCES_SHOWN_MAX]:
         print(f"  {path}: written {_shown(before)}, computed {_shown(after)}")
-    return 1
+    return EXIT_FAILURE
 
 
 def _verify_clocks(folder: Path) -> int:
@@ -79,14 +80,14 @@ def _verify_clocks(folder: Path) -> int:
         print(f"{len(check.contradicted)} offsets of phones' clocks contradict their own probes:")
         for each in check.contradicted[:DIFFERENCES_SHOWN_MAX]:
             print(f"  {each}")
-        return 1
+        return EXIT_FAILURE
     if check.count:
         posted_us, again_us = check.bound_us_p50
         print(
             f"{check.count} offsets of phones' clocks come out again from their probes, bound p50 "
             f"{again_us / 1000:.2f} ms (posted: {posted_us / 1000:.2f} ms); without a probe near: {check.unknown}."
         )
-    return 0
+    return EXIT_OK
 
 
 def _shown(value: Any) -> str:

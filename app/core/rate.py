@@ -1,4 +1,9 @@
-"""Rate limit with bursts: the generic cell rate algorithm (ITU-T I.371, Annex A), whose state is one number."""
+"""Rate limit with bursts: the generic cell rate algorithm (ITU-T I.371, Annex A), whose state is one number.
+
+That number is the *theoretical arrival time*: the moment of the next event if all events were evenly spaced. `advance` and
+`wait_us` are the algorithm (its *virtual scheduling* form); whoever has thousands of clients stores one number per client.
+`Rate` is an object around them. The caller passes the time everywhere.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,22 @@ NETWORKS_MAX = 1024
 """Networks whose rates are stored; beyond it the least recently used one is dropped."""
 
 
+def advance(theoretical_us: float, now_us: int, interval_us: float, count: int = 1) -> float:
+    """Return the theoretical arrival time after `count` more events, which should be `interval_us` apart."""
+    return max(theoretical_us, now_us) + interval_us * count
+
+
+def wait_us(theoretical_us: float, now_us: int, tolerance_us: float) -> float:
+    """Return the time until an event conforms, which may come `tolerance_us` early; 0 if it conforms now.
+
+    A burst of n events needs a tolerance of n - 1 intervals if this is asked before the event is counted, and of n intervals
+    if it is asked afterwards.
+    """
+    return max(theoretical_us - now_us - tolerance_us, 0.0)
+
+
 class Rate:
-    """Limit of `per_s` events per second on average, with bursts of `burst`. The caller passes the time."""
+    """Limit of `per_s` events per second on average, with bursts of `burst`."""
 
     __slots__ = ("_interval_us", "_theoretical_us", "_tolerance_us")
 
@@ -20,19 +39,17 @@ class Rate:
         self._interval_us = 1_000_000 / per_s
         self._tolerance_us = self._interval_us * (burst - 1)
         self._theoretical_us = 0.0
-        """Theoretical arrival time: moment of the next event if all events were evenly spaced."""
 
     def wait_us(self, now_us: int, count: int = 1) -> int:
         """Count `count` events and return 0, or count none of them and return the time to wait before the next try.
 
         More than `burst` events at once are never allowed, however long the caller waits.
         """
-        ahead_us = (
-            max(self._theoretical_us - now_us, 0) + self._interval_us * (count - 1) - self._tolerance_us
-        )
-        if ahead_us > 0:
-            return int(ahead_us) + 1
-        self._theoretical_us = max(self._theoretical_us, now_us) + self._interval_us * count
+        last_us = advance(self._theoretical_us, now_us, self._interval_us, count - 1)
+        early_us = wait_us(last_us, now_us, self._tolerance_us)
+        if early_us > 0:
+            return int(early_us) + 1
+        self._theoretical_us = advance(last_us, now_us, self._interval_us)
         return 0
 
 

@@ -88,11 +88,11 @@ class TrialRecord:
     """True if the trial ran to its end."""
     instrument: InstrumentRecord | None = None
     """The server's record of its connections; `None` if the instrument was off."""
-    course: TrialTimeline | None = None
+    timeline: TrialTimeline | None = None
     """Timeline of the trial; `None` if it was not recorded."""
     participants: tuple[int, ...] = ()
     """Phones that took part, by `Delivery.client`; empty for built-in clients, which are numbered from 0."""
-    conducts: tuple[LifecycleReport, ...] = ()
+    lifecycle_reports: tuple[LifecycleReport, ...] = ()
     """Lifecycle reports of the participants, by client; a participant without a report is missing."""
     display_ms: Sequence[float] = field(default=(), compare=False)
     """Time from receipt to paint of each measured arrival that a visible page showed; empty for built-in clients. It is

@@ -29,7 +29,10 @@ class TooManyGuesses(SiarError):
 
 
 class AuthThrottle:
-    """Failures by client network: after five within a minute it must wait until the first is a minute old."""
+    """Failures by client network: after five within a minute it must wait until the first is a minute old.
+
+    This is a sliding window, not a rate (`app.core.rate`), which would allow a guess again after a fifth of the window.
+    """
 
     def __init__(self, now_us: Callable[[], int]) -> None:
         self._now_us = now_us

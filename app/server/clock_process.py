@@ -43,9 +43,11 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from app import clock
+from app.core.exit_codes import EXIT_OK, EXIT_UNFIT
 from app.core.forwarded import exempt_from_limits
 from app.core.host_check import is_our_host
 from app.core.network_of import network_of
+from app.core.rate import Rate
 from app.core.units import ServerUs
 
 CONNECTIONS_MAX = 4_096
@@ -83,8 +85,6 @@ UNREAD_BYTES_MAX = 16_384
 """About 150 answers, in addition to what the kernel buffers."""
 
 OVERLOADED = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-
-EXIT_UNFIT = 3
 
 
 class Refusal(NamedTuple):
@@ -209,9 +209,8 @@ class ClockConnection(asyncio.Protocol):
     def __init__(self, server: ClockServer) -> None:
         self._server = server
         self._websocket = ServerProtocol(max_size=MESSAGE_BYTES_MAX, select_subprotocol=first_offered)
-        self._allowance = FRAME_BURST_MAX
-        self._seen_us = clock.now_us()
-        self.deadline_us = self._seen_us + HANDSHAKE_US_MAX
+        self._frame_rate = Rate(per_s=FRAME_RATE_HZ, burst=FRAME_BURST_MAX)
+        self.deadline_us = clock.now_us() + HANDSHAKE_US_MAX
         self._has_ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -269,7 +268,7 @@ class ClockConnection(asyncio.Protocol):
         return answer_handshake(self._websocket, request)
 
     def _take_frame(self, frame: Frame, received_us: ServerUs) -> None:
-        if not self._is_within_rate(received_us):
+        if self._frame_rate.wait_us(received_us) > 0:
             self._websocket.fail(CloseCode.POLICY_VIOLATION, "too many frames")
             return
         self.deadline_us = received_us + IDLE_US_MAX
@@ -280,13 +279,6 @@ class ClockConnection(asyncio.Protocol):
             self._websocket.fail(*probe)
         else:
             self._websocket.send_text(_answer(probe, received_us))
-
-    def _is_within_rate(self, now_us: ServerUs) -> bool:
-        """Apply the rate limit, a token bucket from which each frame takes one token."""
-        gained = (now_us - self._seen_us) * 1e-6 * FRAME_RATE_HZ
-        self._seen_us = now_us
-        self._allowance = min(FRAME_BURST_MAX, self._allowance + gained) - 1.0
-        return self._allowance >= 0.0
 
     def _flush(self) -> None:
         for data in self._websocket.data_to_send():
@@ -419,7 +411,7 @@ def main(arguments: list[str]) -> int:
         trusted_proxies=options.trusted_proxy,
     )
     asyncio.run(serve(listener, clock_server, tls))
-    return 0
+    return EXIT_OK
 
 
 if __name__ == "__main__":

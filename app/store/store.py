@@ -116,11 +116,11 @@ class Store:
             if record.instrument is not None:
                 for table, found in rows.instrument_values(trial, record.instrument):
                     self._insert(table, found)
-            if record.course is not None:
-                for table, found in rows.timeline_values(trial, record.course):
+            if record.timeline is not None:
+                for table, found in rows.timeline_values(trial, record.timeline):
                     self._insert(table, found)
             self._insert("participant", [(trial, client) for client in record.participants])
-            self._insert("conduct", (rows.lifecycle_values(trial, each) for each in record.conducts))
+            self._insert("conduct", (rows.lifecycle_values(trial, each) for each in record.lifecycle_reports))
 
     def add_probes(self, probes: Iterable[StampedProbe]) -> None:
         """Append clock probes in the order in which they were taken."""
@@ -235,13 +235,13 @@ class Store:
             trial = row["trial"]
             deliveries = rows.read_deliveries(self._database, trial)
             record = rows.read_trial(row, deliveries, rows.read_cpu(self._database, trial))
-            participants, conducts = rows.read_lifecycle(self._database, trial)
+            participants, lifecycle_reports = rows.read_lifecycle(self._database, trial)
             yield replace(
                 record,
                 instrument=rows.read_instrument(self._database, trial),
                 participants=participants,
-                conducts=conducts,
-                course=rows.read_timeline(self._database, trial),
+                lifecycle_reports=lifecycle_reports,
+                timeline=rows.read_timeline(self._database, trial),
                 display_ms=rows.read_display_ms(self._database, trial),
             )
 

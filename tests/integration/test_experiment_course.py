@@ -40,14 +40,14 @@ def test_a_cut_connection_is_there_twice_and_its_recovery_holds_the_time_away(
         run = store.load()
 
     (trial,) = [each for each in run.trials if not each.spec.idle]
-    assert trial.course is not None
-    assert sorted((each.client, each.place) for each in trial.course.openings) == [
+    assert trial.timeline is not None
+    assert sorted((each.client, each.place) for each in trial.timeline.openings) == [
         (0, 0),
         (0, 1),
         (1, 0),
         (1, 1),
     ]
-    for each in trial.course.openings:
+    for each in trial.timeline.openings:
         assert each.connected_us is not None
         assert each.first_byte_us is not None
         assert each.ready_us is not None
@@ -55,8 +55,8 @@ def test_a_cut_connection_is_there_twice_and_its_recovery_holds_the_time_away(
         assert (each.lost_us is None) == (each.place == 1)
     assert len(recoveries_of(trial)) == 2
     assert min(recoveries_of(trial)) >= AWAY_S * 1000
-    assert trial.course.cpu_seconds
-    assert all(each.process_s is not None and each.process_s > 0 for each in trial.course.cpu_seconds)
+    assert trial.timeline.cpu_seconds
+    assert all(each.process_s is not None and each.process_s > 0 for each in trial.timeline.cpu_seconds)
     (row,) = descriptive_rows(analyse(run))
     assert (row.course.breaks, row.course.connections) == (2, 2)
     assert row.replayed > 0

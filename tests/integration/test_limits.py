@@ -81,7 +81,7 @@ def test_a_header_that_is_too_long_is_refused(server: RunningServer) -> None:
 def test_a_head_of_many_lines_is_refused_by_its_whole_length(
     server: RunningServer, lines: int, status: int
 ) -> None:
-    """Each line is within its limit; sixteen kilobytes in all are always allowed (app/server/wsgi/short_head.py)."""
+    """Each line is within its limit; sixteen kilobytes in all are always allowed (app/server/wsgi/request_parser.py)."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
     with contextlib.closing(connection):
         connection.request("GET", "/healthz", headers={f"X-{line}": "x" * 1000 for line in range(lines)})

@@ -93,8 +93,8 @@ def test_the_server_s_cpu_is_measured_with_phones_connected_and_idle(run: RunRec
 def test_what_phones_said_of_themselves_is_kept_with_the_trial(run: RunRecord) -> None:
     for trial in run.trials:
         if not trial.spec.idle:
-            assert [each.client for each in trial.conducts] == list(trial.participants)
-            assert {each.received_count for each in trial.conducts} == {12}
+            assert [each.client for each in trial.lifecycle_reports] == list(trial.participants)
+            assert {each.received_count for each in trial.lifecycle_reports} == {12}
             assert not any(warning.code == "phone_missing" for warning in trial.warnings)
 
 

@@ -1,6 +1,6 @@
 """Two readers that share no code tell the same of a burst: everybody got each notification once, and in order.
 
-Half of the subscribers are the bench's, read by io_uring in lots and accounted for as one thing where all are alike; half are
+Half of the subscribers are the bench's, read by io_uring in batches and accounted for as one thing where all are alike; half are
 plain sockets on an epoll, each with its own decoder. The server is stopped for some milliseconds again and again, as a busy
 host does it, and pings go to everyone amid the rounds.
 """

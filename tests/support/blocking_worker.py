@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
+from gunicorn import util
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.http.parser import RequestParser
 
-from app.server.wsgi import short_head
+from app.server.wsgi import request_parser
 from app.server.wsgi.worker import SiarWorker
 
 PEER = ("192.0.2.1", 40_000)
@@ -61,7 +62,7 @@ class BlockingWorker(SiarWorker):
         """Pauses that the connection limiter imposed on its client."""
         self.limits_s: list[float] = []
         """Timeouts of each wait for a request."""
-        self.on_give_way: Callable[[], None] = lambda: None
+        self.on_yield_now: Callable[[], None] = lambda: None
 
     def current(self) -> Any:
         return threading.get_ident()
@@ -69,13 +70,13 @@ class BlockingWorker(SiarWorker):
     def spawn(self, function: Any) -> None:
         function()
 
-    def give_way(self) -> None:
-        self.on_give_way()
+    def yield_now(self) -> None:
+        self.on_yield_now()
 
     def pause(self, seconds: float) -> None:
         self.pauses_s.append(seconds)
 
-    def within(self, seconds: float) -> AbstractContextManager[Any]:
+    def time_limit(self, seconds: float) -> AbstractContextManager[Any]:
         self.limits_s.append(seconds)
         return contextlib.nullcontext()
 
@@ -83,7 +84,7 @@ class BlockingWorker(SiarWorker):
         """Serve a connection that receives each of these in one read, and then ends. Returns each write's data."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with _gunicorn_as_it_was(), ours, theirs, socket.create_server(("127.0.0.1", 0)) as listener:
-            short_head.use()
+            request_parser.use()
             for read in reads:
                 theirs.send(read)
             theirs.shutdown(socket.SHUT_WR)
@@ -94,12 +95,12 @@ class BlockingWorker(SiarWorker):
 
 @contextlib.contextmanager
 def _gunicorn_as_it_was() -> Iterator[None]:
-    """Undo the worker's change to gunicorn's parser after the block."""
-    before = RequestParser.mesg_class
+    """Undo the worker's changes to gunicorn's parser after the block."""
+    request_class, write_error = RequestParser.mesg_class, util.write_error
     try:
         yield
     finally:
-        RequestParser.mesg_class = before
+        RequestParser.mesg_class, util.write_error = request_class, write_error
 
 
 def _reads(sock: socket.socket) -> Iterator[bytes]:

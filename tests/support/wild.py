@@ -35,7 +35,9 @@ def _wild(record: TrialRecord, rng: random.Random) -> TrialRecord:
         record,
         deliveries=tuple(rows),
         participants=tuple(clients),
-        conducts=tuple(LifecycleReport(client, received_count=rng.choice([10, 42])) for client in clients),
+        lifecycle_reports=tuple(
+            LifecycleReport(client, received_count=rng.choice([10, 42])) for client in clients
+        ),
         instrument=_recorded(record, rng),
     )
 

@@ -38,6 +38,7 @@ from itertools import pairwise
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
+from app.core.exit_codes import EXIT_GATE, EXIT_OK
 from app.lab.analysis.analyse import analyse
 from app.lab.report.files import write_all
 from app.lab.report.renderers.html import report_html
@@ -64,7 +65,6 @@ COLUMNS = (
     ),
     *("load_cpu_s", "analyse_cpu_s", "html_cpu_s", "files_cpu_s", "html_kb", "store_mb"),
 )
-EXIT_GATE = 99
 
 BUSY = 1.5
 """Load average over five minutes; this program alone causes 1."""
@@ -174,7 +174,7 @@ def main(arguments: list[str]) -> int:
     if parsed.json:
         found = {"lines": [asdict(line) for line in lines], "growth": grown, "missed": missed}
         parsed.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return EXIT_GATE if missed else 0
+    return EXIT_GATE if missed else EXIT_OK
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.core.exit_codes import EXIT_GATE, EXIT_OK
 from app.lab.analysis.analyse import analyse
 from app.lab.report.files import write_all
 from app.store.store import Store
@@ -42,7 +43,6 @@ ONE_SECONDS_MAX, ONE_PEAK_MB_MAX = 180.0, 8_000.0
 NOTIFICATIONS = 600
 """Notifications of one run: a hundred in each of six trials."""
 
-EXIT_GATE = 99
 
 Limits = tuple[float, float]
 
@@ -163,7 +163,7 @@ def main(arguments: list[str]) -> int:
         given.json.write_text(
             json.dumps({"rows": rows, "runs": len(names), "lines": found, "missed": missed}, indent=1) + "\n"
         )
-    return EXIT_GATE if missed else 0
+    return EXIT_GATE if missed else EXIT_OK
 
 
 def _parser() -> argparse.ArgumentParser:

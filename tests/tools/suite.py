@@ -29,8 +29,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
-from app.cli.main import EXIT_INTERRUPTED
 from app.cli.output import OutputLost, guarded
+from app.core.exit_codes import EXIT_INTERRUPTED
 from tests.tools import nightly
 
 ROOT = Path(__file__).resolve().parents[2]

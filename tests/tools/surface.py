@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app.cli import main as cli
+from app.core.exit_codes import EXIT_CODES
 from app.lab.analysis.analyse import analyse
 from app.lab.report.data.result import result_json
 from app.server.factory import create_app
@@ -57,9 +58,8 @@ def _parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def exit_codes() -> Iterator[str]:
-    """Yield the exit codes, as the command line's own docstring lists them."""
-    listed = (cli.__doc__ or "").partition("Exit codes: ")[2]
-    for code in re.findall(r"\b\d+\b", listed):
+    """Yield the exit codes."""
+    for code in EXIT_CODES.values():
         yield f"exit {code}"
 
 

@@ -158,7 +158,7 @@ def test_what_a_client_sent_before_the_first_second_or_behind_the_last_is_in_non
     moments_us = (-1, 0, 999_999, 1_000_000, 3_999_999, 4_000_000)
     course = TrialTimeline(uploads=tuple(Upload(0, CLIENT_CLOCK_US + each, 250) for each in moments_us))
 
-    (found,) = telemetry(a_trial(arrivals(1.0, 1.0, 1.0, 1.0), plan=SLOW, course=course), SLOW)
+    (found,) = telemetry(a_trial(arrivals(1.0, 1.0, 1.0, 1.0), plan=SLOW, timeline=course), SLOW)
 
     assert found.up_kbps == (4.0, 2.0, 0.0, 2.0)
 
@@ -167,7 +167,7 @@ def test_when_a_client_without_a_clock_sent_something_nobody_knows() -> None:
     rows = [a_delivery(seq=seq, due_ms=seq * 1000.0, bound_ms=None) for seq in range(4)]
     course = TrialTimeline(uploads=(Upload(0, CLIENT_CLOCK_US, 9),))
 
-    (found,) = telemetry(a_trial(rows, plan=SLOW, course=course), SLOW)
+    (found,) = telemetry(a_trial(rows, plan=SLOW, timeline=course), SLOW)
 
     assert found.up_kbps == (None, None, None, None)
 

@@ -231,7 +231,7 @@ def told(record: TrialRecord, *, late_ms: tuple[float, float]) -> TrialRecord:
         LifecycleReport(client, wall_ahead_us=EPOCH_US - CLIENT_CLOCK_US + wrong_ms * 1000)
         for client, wrong_ms in enumerate(late_ms)
     )
-    return replace(record, participants=(0, 1), conducts=conducts)
+    return replace(record, participants=(0, 1), lifecycle_reports=conducts)
 
 
 def test_phones_are_read_by_their_wall_clocks_however_wrong_those_are() -> None:
@@ -268,7 +268,7 @@ def test_with_one_wall_clock_unknown_all_clocks_are_set_once() -> None:
         told(record(name, 0, place, delays=(1.0, 1.0), drift_ppm=0.0), late_ms=(0.0, 9000.0))
         for place, name in enumerate(NAMES)
     ]
-    silent = replace(both[1], conducts=(both[1].conducts[0], LifecycleReport(1)))
+    silent = replace(both[1], lifecycle_reports=(both[1].lifecycle_reports[0], LifecycleReport(1)))
 
     (found,) = study_methods([both[0], silent], *NAMES, counting={(2, 0)})
 

@@ -21,7 +21,7 @@ from app.server.fanout.batch_sender import (
     BUFFER_BYTES,
     ONE_BY_ONE,
     SENDS_MAX,
-    STAMPED_LOT,
+    STAMPED_BATCH,
     Pause,
     Sender,
 )
@@ -30,13 +30,13 @@ from app.server.fanout.closed import CLOSED_LOST
 from app.server.fanout.cursor_runs import CursorRuns
 from app.server.fanout.flusher import Flusher
 from app.server.fanout.recorder import Recorder
-from app.server.fanout.ring import LOT_MAX
+from app.server.fanout.ring import BATCH_MAX
 from tests.support.kernel_ring import OFFERED, needs_ring
 from tests.unit.test_connection import FakeLoop, Probe
 
 WAYS = [pytest.param(True, marks=needs_ring, id=AT_ONCE), pytest.param(False, id=ONE_BY_ONE)]
 
-MEMBERS = SENDS_MAX + 2 * LOT_MAX + 5
+MEMBERS = SENDS_MAX + 2 * BATCH_MAX + 5
 
 NO_END = Pause(lambda: False)
 
@@ -169,7 +169,7 @@ def test_stamps_come_before_the_bytes_and_at_most_so_many_connections_share_one(
         done, results, stamps_ns = room.sender.send_stamped(CursorRuns(room.members), 0, 20, b"data")
 
         assert (done, results) == (20, None)
-        assert stamps_ns == [index // STAMPED_LOT for index in range(20)]
+        assert stamps_ns == [index // STAMPED_BATCH for index in range(20)]
 
 
 @pytest.mark.usefixtures("_ticks")
@@ -189,7 +189,7 @@ def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails() -> 
 def test_what_the_kernel_does_not_take_by_one_call_goes_one_by_one_and_is_said_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with room_of(LOT_MAX, at_once=True) as room, caplog.at_level(logging.WARNING, logger="siar.sending"):
+    with room_of(BATCH_MAX, at_once=True) as room, caplog.at_level(logging.WARNING, logger="siar.sending"):
         room.publish(b"<one>")
         ring = room.sender._ring
         assert ring is not None
@@ -201,7 +201,7 @@ def test_what_the_kernel_does_not_take_by_one_call_goes_one_by_one_and_is_said_o
         room.publish(b"<two>")
         room.publish(b"<three>")
 
-        assert [room.received(index) for index in range(LOT_MAX)] == [b"<one><two><three>"] * LOT_MAX
+        assert [room.received(index) for index in range(BATCH_MAX)] == [b"<one><two><three>"] * BATCH_MAX
     assert len(caplog.records) == 1
     assert caplog.records[0].getMessage().startswith("io_uring took 2 of ")
 
@@ -223,17 +223,17 @@ def test_without_a_ring_each_has_a_send_of_its_own_and_why_is_said(
 
 
 def test_a_lot_with_stamps_fits_into_one_call() -> None:
-    assert STAMPED_LOT <= LOT_MAX
+    assert STAMPED_BATCH <= BATCH_MAX
 
 
 @pytest.mark.parametrize("at_once", WAYS)
-@pytest.mark.parametrize("every", [1, 16, LOT_MAX])
+@pytest.mark.parametrize("every", [1, 16, BATCH_MAX])
 @pytest.mark.parametrize("looks", [1, 3, 1000])
 @pytest.mark.parametrize("is_recorded", [False, True])
 def test_a_pause_comes_behind_whole_lots_and_who_was_not_reached_gets_it_later(
     at_once: bool, every: int, looks: int, is_recorded: bool
 ) -> None:
-    members = 3 * LOT_MAX + 5
+    members = 3 * BATCH_MAX + 5
     with room_of(members, at_once=at_once) as room:
         row = CursorRuns(room.members)
         countdown = itertools.count(1)
@@ -242,13 +242,13 @@ def test_a_pause_comes_behind_whole_lots_and_who_was_not_reached_gets_it_later(
         if is_recorded:
             done, results, stamps_ns = room.sender.send_stamped(row, 0, members, b"one", pause)
             assert len(stamps_ns) == done
-            lot = STAMPED_LOT if at_once else LOT_MAX
+            batch = STAMPED_BATCH if at_once else BATCH_MAX
         else:
             done, results = room.sender.send(row, 0, members, b"one", pause)
-            lot = every
+            batch = every
 
         assert results is None
-        assert done == min(members, looks * lot)
+        assert done == min(members, looks * batch)
         later, _results = room.sender.send(row, done, members, b"two")
         assert later == members - done
         received = [room.received(index) for index in range(members)]

@@ -15,7 +15,7 @@ import pytest
 from app import clock
 from app.core import kernel_stamps
 from app.tools.bench import receiving
-from app.tools.bench.receiving import LOT, READ_BYTES, Receiver
+from app.tools.bench.receiving import READ_BATCH, READ_BYTES, Receiver
 from tests.support.kernel_ring import needs_ring
 
 LATE_S = 0.02
@@ -43,7 +43,7 @@ def receiver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_each_has_its_own_in_order_and_nothing_and_its_end(receiver: Receiver) -> None:
-    pairs = [socket.socketpair() for _ in range(LOT)]
+    pairs = [socket.socketpair() for _ in range(READ_BATCH)]
     for ours, _ in pairs:
         ours.setblocking(False)
     connections: list[Any] = [SimpleNamespace(sock=ours, fd=ours.fileno()) for ours, _ in pairs]
@@ -63,7 +63,7 @@ def test_each_has_its_own_in_order_and_nothing_and_its_end(receiver: Receiver) -
         reads, arrivals_us, reads_us = receiver.read(cast(Any, connections))
 
         assert reads == expected
-        assert len(arrivals_us) == len(reads_us) == LOT
+        assert len(arrivals_us) == len(reads_us) == READ_BATCH
         assert reads_us == sorted(reads_us)
     for ours, theirs in pairs:
         ours.close()
@@ -75,7 +75,7 @@ def test_a_lot_of_which_nobody_has_anything_brings_nothing_as_often_as_it_is_rea
     ours.setblocking(False)
     connections: Any = [SimpleNamespace(sock=ours, fd=ours.fileno())]
 
-    assert [receiver.read(connections)[0] for _ in range(LOT)] == [[None]] * LOT
+    assert [receiver.read(connections)[0] for _ in range(READ_BATCH)] == [[None]] * READ_BATCH
     ours.close()
     theirs.close()
 
@@ -124,7 +124,7 @@ def send_until_told(receiver: Receiver, ours: list[Any], theirs: list[socket.soc
 
 
 def test_who_reads_late_learns_when_each_had_come(receiver: Receiver) -> None:
-    with subscribers(2 * LOT) as (ours, theirs):
+    with subscribers(2 * READ_BATCH) as (ours, theirs):
         send_until_told(receiver, ours, theirs)
         for turn in range(6):  # More than once around the places.
             sent_us = []
@@ -136,7 +136,8 @@ def test_who_reads_late_learns_when_each_had_come(receiver: Receiver) -> None:
             time.sleep(LATE_S)
             begin_us = clock.monotonic_us()
             found = [
-                receiver.read(ours[at : at + step]) for at, step in ((0, 13), (13, LOT), (13 + LOT, LOT - 13))
+                receiver.read(ours[at : at + step])
+                for at, step in ((0, 13), (13, READ_BATCH), (13 + READ_BATCH, READ_BATCH - 13))
             ]
 
             arrivals_us = [arrival for one in found for read, arrival in zip(*one[:2], strict=True) if read]

@@ -113,14 +113,14 @@ def test_its_window_is_bounded_by_memory_from_the_handshake_on(transport: str) -
 
 
 class Reading:
-    """In a receiver's place: what each connection of a lot has, and when it had come."""
+    """In a receiver's place: what each connection of a batch has, and when it had come."""
 
-    def __init__(self, *lots: Sequence[tuple[bytes | None, int]]) -> None:
-        self._lots = iter(lots)
+    def __init__(self, *batches: Sequence[tuple[bytes | None, int]]) -> None:
+        self._batches = iter(batches)
 
     def read(self, _connections: list[Connection]) -> tuple[list[bytes | None], list[int], list[int]]:
-        lot = next(self._lots)
-        return [data for data, _ in lot], [arrival_us for _, arrival_us in lot], [10**6] * len(lot)
+        batch = next(self._batches)
+        return [data for data, _ in batch], [arrival_us for _, arrival_us in batch], [10**6] * len(batch)
 
 
 def events(*offsets: int) -> bytes:
@@ -165,11 +165,11 @@ RUNS = st.sampled_from(
     st.lists(st.integers(0, 2), min_size=4, max_size=4),
 )
 def test_a_lot_that_is_accounted_for_at_once_leaves_what_one_by_one_does(
-    lots: list[list[bytes | None]], lates: list[bool], lasts: list[int]
+    batches: list[list[bytes | None]], lates: list[bool], lasts: list[int]
 ) -> None:
     late = itertools.cycle(lates)
     sure_us = UNREAD_US_MAX
-    lots_of = [[(data, sure_us + next(late)) for data in lot] for lot in lots]
+    batches_of = [[(data, sure_us + next(late)) for data in batch] for batch in batches]
 
     accounts = []
     for is_at_once in (True, False):
@@ -177,7 +177,7 @@ def test_a_lot_that_is_accounted_for_at_once_leaves_what_one_by_one_does(
         if not is_at_once:
             cast(Any, swarm)._account_equal = lambda *_: False
         members = [Member(last) for last in lasts]
-        for number, arrived in enumerate(lots_of):
+        for number, arrived in enumerate(batches_of):
             cast(Any, swarm).receiver = Reading(arrived)
             some = members[:2] if number % 2 == 0 else members[2:]
             swarm._read(cast(Any, some[: len(arrived)]), sure_us)
@@ -194,10 +194,10 @@ def test_what_a_lot_has_read_is_known_to_the_next_which_is_accounted_for_at_once
     members = [Member(0) for _ in range(4)]
     done, data = [], events(1)
     for some in (members[:2], members[2:]):
-        lot = cast(Any, ([data] * 2, [1, 2], [3, 4]))
-        done.append(swarm._account_equal(cast(Any, some), lot, 0))
+        batch = cast(Any, ([data] * 2, [1, 2], [3, 4]))
+        done.append(swarm._account_equal(cast(Any, some), batch, 0))
         if not done[-1]:
-            swarm._account_each(cast(Any, some), lot, 0)
+            swarm._account_each(cast(Any, some), batch, 0)
 
     assert done == [False, True]
     assert list(swarm.record.arrivals_us) == [1, 2, 1, 2]

@@ -17,7 +17,7 @@ from app.server.wsgi.connection_limiter import (
     REQUESTS_PER_S_PER_PLACE,
     ConnectionLimiter,
 )
-from app.server.wsgi.worker import PLACES_OF_A_CONNECTION, make_door
+from app.server.wsgi.worker import PLACES_OF_A_CONNECTION, make_limiter
 from app.settings import Settings
 
 STRANGER, OTHER, FREE = "192.0.2.1", "192.0.2.2", "127.0.0.1"
@@ -214,7 +214,7 @@ def test_one_customer_of_ipv6_cannot_take_everybodys_subscriptions_address_by_ad
 def test_loopback_is_free_unless_proxies_are_named_who_then_are(
     proxies: tuple[str, ...], address: str, is_free: bool
 ) -> None:
-    limiter = make_door(Settings(trusted_proxies=proxies, connections_per_address_max=1), count_max=100)
+    limiter = make_limiter(Settings(trusted_proxies=proxies, connections_per_address_max=1), count_max=100)
 
     assert all(limiter.enter(address) for _ in range(PLACES_OF_A_CONNECTION))
     assert limiter.enter(address) is is_free

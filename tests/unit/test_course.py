@@ -37,7 +37,7 @@ COURSE = TrialTimeline(
 
 def test_a_course_comes_back_the_same(tmp_path: Path) -> None:
     trials = tuple(
-        replace(records.trial(index), course=course)
+        replace(records.trial(index), timeline=course)
         for index, course in enumerate((COURSE, TrialTimeline(uploads_known=False), None))
     )
 
@@ -72,7 +72,9 @@ def run_with(course: TrialTimeline, *, uploads: bool = True) -> Analysis:
     """Two arms with one client, 20 notifications a second for a second; the same course in each trial."""
 
     def with_course(record: TrialRecord) -> TrialRecord:
-        return record if record.spec.idle else replace(record, course=replace(course, uploads_known=uploads))
+        return (
+            record if record.spec.idle else replace(record, timeline=replace(course, uploads_known=uploads))
+        )
 
     return analyse(RunMaker(a_plan(client_counts=(1,), blocks=2), alter=with_course).run())
 
@@ -147,4 +149,4 @@ def test_a_run_of_before_has_none_of_it() -> None:
 
 
 def test_a_trial_without_a_course_is_as_before() -> None:
-    assert a_trial().course is None
+    assert a_trial().timeline is None

@@ -289,7 +289,7 @@ def test_everyone_is_ended_behind_what_waits_and_told_why(stage: Stage, end: str
 
 @pytest.mark.parametrize("end", ["drain", "on_broken"])
 def test_who_is_ended_amid_a_round_gets_what_was_published_before(stage: Stage, end: str) -> None:
-    """Behind the first lot of a round everybody else still waits for the thread that goes on with it."""
+    """Behind the first batch of a round everybody else still waits for the thread that goes on with it."""
     direct = stage.direct()
     [channel] = stage.fanout.channels("sse")
     stage.fanout.append(channel, b"published, and not written yet" + END)

@@ -15,20 +15,20 @@ from app.server.fanout.flusher import (
     SLICE_SHARE,
     Flusher,
 )
-from app.server.fanout.ring import LOT_MAX
+from app.server.fanout.ring import BATCH_MAX
 from tests.unit.test_connection import FakeLoop, FakeSocket, Probe
 
 NO_END = Pause(lambda: False)
 """For a slice that only ends when it has written enough."""
 
 
-ONE_LOT = Pause(lambda: True)
+ONE_BATCH = Pause(lambda: True)
 """For a slice that has no time left."""
 
 FRAME = b"<frame>"
 
-WHOLE_LOTS = int(4 * PUBLISHER_SHARE) * LOT_MAX
-"""Members whose publisher share is a whole number of lots."""
+WHOLE_BATCHES = int(4 * PUBLISHER_SHARE) * BATCH_MAX
+"""Members whose publisher share is a whole number of batches."""
 
 
 class Stage:
@@ -49,9 +49,9 @@ class Stage:
             self.flusher.append(self.channel, FRAME)
 
     def begin_a_round(self) -> None:
-        """Write one lot and leave the rest."""
+        """Write one batch and leave the rest."""
         self.publish()
-        assert self.flusher._flush_slice(ONE_LOT)
+        assert self.flusher._flush_slice(ONE_BATCH)
 
     def publisher_writes(self) -> bool:
         return self.flusher._flush_slice(NO_END, by_publisher=True)
@@ -61,7 +61,7 @@ class Stage:
         return sum(sock.send_count for sock in self.sockets)
 
 
-@pytest.mark.parametrize("members", [WHOLE_LOTS, 2 * WHOLE_LOTS])
+@pytest.mark.parametrize("members", [WHOLE_BATCHES, 2 * WHOLE_BATCHES])
 def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(members: int) -> None:
     stage = Stage(members)
     stage.begin_a_round()
@@ -75,20 +75,20 @@ def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(membe
 
 
 def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> None:
-    stage = Stage(WHOLE_LOTS)
+    stage = Stage(WHOLE_BATCHES)
     stage.begin_a_round()
-    while stage.flusher._flush_slice(ONE_LOT) and stage.writes < WHOLE_LOTS - LOT_MAX:
+    while stage.flusher._flush_slice(ONE_BATCH) and stage.writes < WHOLE_BATCHES - BATCH_MAX:
         pass
     written = stage.writes
 
     stage.publish()
     stage.publisher_writes()
 
-    assert stage.writes == written + WHOLE_LOTS // PUBLISHER_SHARE
+    assert stage.writes == written + WHOLE_BATCHES // PUBLISHER_SHARE
 
 
 def test_the_flusher_writes_nothing_of_its_own_beside_publishers_that_do_and_all_of_it_afterwards() -> None:
-    stage = Stage(WHOLE_LOTS)
+    stage = Stage(WHOLE_BATCHES)
     flusher = stage.flusher
     flusher._is_awake = True
     stage.begin_a_round()
@@ -102,12 +102,12 @@ def test_the_flusher_writes_nothing_of_its_own_beside_publishers_that_do_and_all
     while flusher._flush_own_slice():
         pass
 
-    assert [sock.taken for sock in stage.sockets] == [FRAME * 4] * WHOLE_LOTS
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 4] * WHOLE_BATCHES
 
 
 def test_help_that_ends_with_a_round_leaves_the_next_one_under_way() -> None:
     """Else whoever publishes next would find none, and write nothing."""
-    stage = Stage(WHOLE_LOTS)
+    stage = Stage(WHOLE_BATCHES)
     flusher = stage.flusher
     flusher._is_awake = True
     stage.begin_a_round()
@@ -121,12 +121,12 @@ def test_help_that_ends_with_a_round_leaves_the_next_one_under_way() -> None:
     while flusher._flush_own_slice():
         pass
 
-    assert [sock.taken for sock in stage.sockets] == [FRAME * (int(2 * PUBLISHER_SHARE) + 1)] * WHOLE_LOTS
+    assert [sock.taken for sock in stage.sockets] == [FRAME * (int(2 * PUBLISHER_SHARE) + 1)] * WHOLE_BATCHES
     assert flusher._round is None
 
 
 def test_help_ends_with_the_last_write() -> None:
-    members = LOT_MAX + 16
+    members = BATCH_MAX + 16
     stage = Stage(members)
     stage.begin_a_round()
     for _ in range(20):
@@ -139,7 +139,7 @@ def test_help_ends_with_the_last_write() -> None:
 
 def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_again_afterwards() -> None:
     """However fast a machine sends: what comes between two turns joins the round."""
-    members = int(2 * PUBLISHER_SHARE) * SLICE_SHARE * LOT_MAX
+    members = int(2 * PUBLISHER_SHARE) * SLICE_SHARE * BATCH_MAX
     stage = Stage(members)
     flusher = stage.flusher
     flusher._is_awake = True
@@ -159,7 +159,7 @@ def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_
     assert [sock.taken for sock in stage.sockets] == [FRAME * 3] * members
 
 
-@pytest.mark.parametrize("members", [2, WHOLE_LOTS])
+@pytest.mark.parametrize("members", [2, WHOLE_BATCHES])
 def test_what_waits_too_long_for_the_flushers_own_slice_is_written_by_the_next_who_publishes(
     members: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,11 +183,11 @@ def test_what_waits_too_long_for_the_flushers_own_slice_is_written_by_the_next_w
 
 def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has() -> None:
     """No round of a long burst ends with everybody at the stream's end."""
-    stage = Stage(LOT_MAX * 3)
+    stage = Stage(BATCH_MAX * 3)
     stage.begin_a_round()
     for _ in range(100):
         stage.publish()
-        assert stage.flusher._flush_slice(ONE_LOT)
+        assert stage.flusher._flush_slice(ONE_BATCH)
 
     assert stage.channel.stream.frame_count <= 5
     while stage.flusher._flush_slice(NO_END):
@@ -197,7 +197,7 @@ def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has(
 
 def test_nobody_waits_for_two_rounds_while_they_follow_each_other() -> None:
     """Writes to others between two of the same connection, while there is always more to write."""
-    members = 3 * LOT_MAX
+    members = 3 * BATCH_MAX
     stage = Stage(members)
     stage.publish()
     sends = [0] * members
@@ -205,14 +205,14 @@ def test_nobody_waits_for_two_rounds_while_they_follow_each_other() -> None:
     between = []
 
     for _ in range(30):
-        assert stage.flusher._flush_slice(ONE_LOT)
+        assert stage.flusher._flush_slice(ONE_BATCH)
         for number, sock in enumerate(stage.sockets):
             if sock.send_count > sends[number]:
                 between.append(stage.writes - last_at[number])
                 sends[number], last_at[number] = sock.send_count, stage.writes
         stage.publish()
 
-    assert max(between) <= members + LOT_MAX, "a turn at the most beside those of a round"
+    assert max(between) <= members + BATCH_MAX, "a turn at the most beside those of a round"
 
 
 def test_between_two_rounds_with_a_rest_another_one_comes_first() -> None:
@@ -239,7 +239,7 @@ def test_a_turn_ends_in_time_among_many_small_audiences_too() -> None:
         with flusher.lock:
             flusher.append(channel, FRAME)
 
-    in_turns = [flusher._flush_slice(ONE_LOT) for _ in sockets]
+    in_turns = [flusher._flush_slice(ONE_BATCH) for _ in sockets]
 
     assert in_turns == [True, True, False]
     assert [sock.taken for sock in sockets] == [FRAME] * 3

@@ -1,4 +1,4 @@
-"""A lot of connections is written to as one, and yet each is served by what its own kernel buffer does."""
+"""A batch of connections is written to as one, and yet each is served by what its own kernel buffer does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Fate(Enum):
 
 
 class Member(Probe):
-    """Somebody of a lot."""
+    """Somebody of a batch."""
 
     __slots__ = ("begins", "kernel", "when_closed")
 
@@ -71,7 +71,7 @@ class Member(Probe):
 
 
 class Stage:
-    """A channel whose stream has three frames, and one lot of members."""
+    """A channel whose stream has three frames, and one batch of members."""
 
     def __init__(self, *fates: tuple[int | Fate, int]) -> None:
         self.flusher = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)

@@ -48,7 +48,7 @@ def an_experiment(runs_dir: Path, run: str = RUN) -> Path:
         first,
         deliveries=deliveries,
         participants=(0, 1),
-        conducts=(LifecycleReport(client=0), LifecycleReport(client=1)),
+        lifecycle_reports=(LifecycleReport(client=0), LifecycleReport(client=1)),
     )
     with Store.create(folder, head) as store:
         store.add_trial(trial)

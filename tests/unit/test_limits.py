@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.rate import NETWORKS_MAX, Rate, SharedRate
+from app.core.rate import NETWORKS_MAX, Rate, SharedRate, advance, wait_us
 from app.server.wsgi.admission import Admission, TooManyConnections
 
 
@@ -132,6 +132,21 @@ def test_several_at_once_are_let_through_as_so_many_one_after_the_other(
             now_us += wait_us
             assert together.wait_us(now_us, count) == 0
             assert [one_by_one.wait_us(now_us) for _ in range(count)] == [0] * count
+
+
+@given(st.lists(st.integers(0, 2_000_000), max_size=60), st.sampled_from([1, 2, 4, 5, 8, 10, 20]))
+def test_one_number_limits_as_the_object_does(pauses_us: list[int], per_s: int) -> None:
+    rate, theoretical_us, interval_us = Rate(per_s=per_s, burst=3), 0.0, 1_000_000 // per_s
+    now_us = 1_000_000
+    for pause_us in pauses_us:
+        now_us += pause_us
+        is_allowed = wait_us(theoretical_us, now_us, 2 * interval_us) == 0
+        counted_us = advance(theoretical_us, now_us, interval_us)
+
+        assert is_allowed == (rate.wait_us(now_us) == 0)
+        assert is_allowed == (wait_us(counted_us, now_us, 3 * interval_us) == 0)
+        if is_allowed:
+            theoretical_us = counted_us
 
 
 def test_more_at_once_than_ever_may_be_is_never_let_through() -> None:

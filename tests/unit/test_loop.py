@@ -51,7 +51,7 @@ def test_a_turn_ends_behind_whoever_took_all_of_it_and_nobody_of_its_lot_is_forg
         loop.watch(ours.fileno(), Slow(loop, ours, str(number), told), read=False)
 
     def read_all(_now_us: int) -> None:
-        """In the loop's own thread, so that all of them are one lot."""
+        """In the loop's own thread, so that all of them are one batch."""
         for ours, _theirs in pairs:
             loop.want(ours.fileno(), read=True, write=False)
 

@@ -50,7 +50,7 @@ def phones_trial(
         plan=PLAN,
         clients=len(participants),
         participants=participants,
-        conducts=conducts,
+        lifecycle_reports=conducts,
         client_loop_lag_ms_p99=None,
         client_cpu_s=None,
         **changes,  # type: ignore[arg-type]
@@ -113,7 +113,9 @@ def run_with_phones(**changes: object) -> RunRecord:
         taken = (1 + spec.block % 2,) if spec.clients == 1 else (1, 2)
         deliveries = tuple(replace(each, client=taken[each.client]) for each in record.deliveries)
         said = tuple(conduct(client, received_count=len(deliveries) // len(taken)) for client in taken)
-        return replace(record, deliveries=deliveries, participants=taken, conducts=() if spec.idle else said)
+        return replace(
+            record, deliveries=deliveries, participants=taken, lifecycle_reports=() if spec.idle else said
+        )
 
     run = RunMaker(a_plan(client_counts=(1, 2), environment="lan"), alter=with_phones).run()
     phones = [
@@ -152,7 +154,7 @@ def test_trials_in_which_a_phone_did_not_answer_are_void_by_it_and_by_no_other()
 
     def silenced(record: TrialRecord) -> TrialRecord:
         is_silent = record.spec.clients == 2 and record.spec.block < 3
-        return replace(record, conducts=record.conducts[:1]) if is_silent else record
+        return replace(record, lifecycle_reports=record.lifecycle_reports[:1]) if is_silent else record
 
     table = phones_table(analyse(replace(run, trials=tuple(map(silenced, run.trials)))))
 

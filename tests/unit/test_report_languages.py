@@ -68,7 +68,7 @@ def with_phones(run: RunRecord) -> RunRecord:
         count = len(record.deliveries)
         ahead_us = EPOCH_US - CLIENT_CLOCK_US + 2_000_000
         conduct = LifecycleReport(0, expected_count=count, received_count=count, wall_ahead_us=ahead_us)
-        return replace(record, participants=(0,), conducts=(conduct,))
+        return replace(record, participants=(0,), lifecycle_reports=(conduct,))
 
     return replace(
         run,

@@ -1,4 +1,4 @@
-"""A lot of sends or receives by one call answers what as many calls would have, in their order, and leaves nothing behind."""
+"""A batch of sends or receives by one call answers what as many calls would have, in their order, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.server.fanout import ring as ring_module
-from app.server.fanout.ring import LOT_MAX, RECEIVE_MESSAGE, SEND, Ring
+from app.server.fanout.ring import BATCH_MAX, RECEIVE_MESSAGE, SEND, Ring
 from app.tools.bench.messages import Messages
 from tests.support.kernel_ring import OFFERED, needs_ring
 
@@ -38,12 +38,12 @@ def pairs(count: int) -> Iterator[list[tuple[socket.socket, socket.socket]]]:
 
 def point_to(ring: Ring, data: bytes) -> None:
     address = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
-    ring.point(array("Q", [address]) * LOT_MAX, array("I", [len(data)]) * LOT_MAX)
+    ring.set_buffers(array("Q", [address]) * BATCH_MAX, array("I", [len(data)]) * BATCH_MAX)
 
 
 def send(ring: Ring, sockets: list[socket.socket], data: bytes) -> list[int] | None:
     point_to(ring, data)
-    return ring.do(array("i", [each.fileno() for each in sockets]), len(data))
+    return ring.prepare_and_submit(array("i", [each.fileno() for each in sockets]), len(data))
 
 
 def one_send(sock: socket.socket, data: bytes) -> int:
@@ -64,17 +64,17 @@ def test_there_is_one_wherever_the_kernel_has_it_for_us() -> None:
 
 @needs_ring
 def test_lots_of_every_size_reach_everybody_wherever_the_queue_stands() -> None:
-    with closing(Ring(SEND)) as ring, pairs(LOT_MAX) as made:
-        for size in (*range(1, LOT_MAX + 1), 1, LOT_MAX, LOT_MAX - 1):
-            data = b"lot of %d" % size
-            lot = made[LOT_MAX - size :]
+    with closing(Ring(SEND)) as ring, pairs(BATCH_MAX) as made:
+        for size in (*range(1, BATCH_MAX + 1), 1, BATCH_MAX, BATCH_MAX - 1):
+            data = b"batch of %d" % size
+            batch = made[BATCH_MAX - size :]
 
-            results = send(ring, [ours for ours, _ in lot], data)
+            results = send(ring, [ours for ours, _ in batch], data)
 
             assert results in (None, [len(data)] * size), (
-                "a list where the completion queue begins anew amid the lot"
+                "a list where the completion queue begins anew amid the batch"
             )
-            assert [theirs.recv(100) for _, theirs in lot] == [data] * size
+            assert [theirs.recv(100) for _, theirs in batch] == [data] * size
 
 
 @needs_ring
@@ -93,10 +93,10 @@ FATES = st.sampled_from(["reads", "full", "nearly full", "gone", "no descriptor"
 
 @needs_ring
 @given(st.lists(st.lists(FATES, min_size=1, max_size=12), min_size=1, max_size=8))
-def test_each_answers_as_send_would(lots: list[list[str]]) -> None:
+def test_each_answers_as_send_would(batches: list[list[str]]) -> None:
     data = b"x" * 3_000
     with closing(Ring(SEND)) as ring:
-        for fates in lots:
+        for fates in batches:
             with pairs(len(fates)) as made, pairs(len(fates)) as twins:
                 fds = []
                 expected = []
@@ -107,7 +107,7 @@ def test_each_answers_as_send_would(lots: list[list[str]]) -> None:
                     expected.append(one_send(twin, data) if fate != "no descriptor" else -errno.EBADF)
                 point_to(ring, data)
 
-                results = ring.do(array("i", fds), len(data))
+                results = ring.prepare_and_submit(array("i", fds), len(data))
 
                 assert (results or [len(data)] * len(fds)) == expected
 
@@ -154,20 +154,20 @@ def test_receives_are_at_their_places_and_say_what_is_not_there() -> None:
     size = 128
     with closing(Ring(RECEIVE_MESSAGE)) as ring, pairs(5) as made:
         messages = Messages(size)
-        ring.point(messages.addresses, array("I", [1]) * LOT_MAX)
+        ring.set_buffers(messages.addresses, array("I", [1]) * BATCH_MAX)
         made[3][1].close()
         fds = array("i", [ours.fileno() for ours, _ in made])
         for number in range(100):  # More than once around.
             for index in (0, 2, 4):
                 made[index][1].send(b"%d to %d" % (number, index))
 
-            counts = ring.do(fds, len(b"0 to 0"))
+            counts = ring.prepare_and_submit(fds, len(b"0 to 0"))
 
             assert counts is not None
             assert counts[1] == -errno.EAGAIN
             assert counts[3] == 0
             for index in (0, 2, 4):
-                at = (ring.first + index) % LOT_MAX * size
+                at = (ring.first + index) % BATCH_MAX * size
                 assert messages.data[at : at + counts[index]] == b"%d to %d" % (number, index)
 
 

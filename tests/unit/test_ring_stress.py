@@ -1,7 +1,7 @@
-"""Lots of writes and reads under all that may come between: every byte of every connection is at its place.
+"""Batches of writes and reads under all that may come between: every byte of every connection is at its place.
 
-Signals while the kernel works, calls that take a part of a lot or none, that do not wait for the answers, full buffers, peers
-that reset, descriptors that are closed amid a lot and given to somebody else. All connections are sent one stream, in which
+Signals while the kernel works, calls that take a part of a batch or none, that do not wait for the answers, full buffers, peers
+that reset, descriptors that are closed amid a batch and given to somebody else. All connections are sent one stream, in which
 each four bytes tell where they stand.
 """
 
@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from app.server.fanout.batch_sender import SENDS_MAX
-from app.server.fanout.ring import LOT_MAX, RECEIVE_MESSAGE, SEND, Ring
+from app.server.fanout.ring import BATCH_MAX, RECEIVE_MESSAGE, SEND, Ring
 from app.tools.bench.messages import Messages
 from tests.support.kernel_ring import needs_ring
 
@@ -38,12 +38,12 @@ def stream() -> bytes:
     return array("I", range(1 << 22)).tobytes()
 
 
-CONNECTIONS = 3 * LOT_MAX
+CONNECTIONS = 3 * BATCH_MAX
 FRAME_BYTES, FRAMES_MAX = 1_000, 4
 """A write ends where a frame does, or many would never stand at one place."""
 READ_BYTES = 2_000
 SIGNAL_S = 0.000_2
-"""Between two: about what a lot takes."""
+"""Between two: about what a batch takes."""
 
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER: a close is a reset."""
@@ -103,46 +103,46 @@ class Stress:
         self.kernels = [Kernel(ring, self.choice) for ring in (sends, receives)]
         self.room = mmap.mmap(-1, FRAMES_MAX * FRAME_BYTES)
         address = ctypes.addressof(ctypes.c_char.from_buffer(self.room))
-        sends.point(array("Q", [address]) * sends.places, array("I", [0]) * sends.places)
+        sends.set_buffers(array("Q", [address]) * sends.places, array("I", [0]) * sends.places)
         self.messages = Messages(READ_BYTES)
-        receives.point(self.messages.addresses, array("I", [1]) * LOT_MAX)
+        receives.set_buffers(self.messages.addresses, array("I", [1]) * BATCH_MAX)
         self.pairs = [Pair(listener, 0) for _ in range(CONNECTIONS)]
         self.counts: Counter[str] = Counter()
 
     def write(self) -> None:
-        """The next bytes to those who stand where somebody does, in lots of several sizes, perhaps not to all of them."""
+        """The next bytes to those who stand where somebody does, in batches of several sizes, perhaps not to all of them."""
         cursor = self.choice.choice(self.pairs).stands_at
         row = [pair for pair in self.pairs if pair.stands_at == cursor]
         self.choice.shuffle(row)
         data = stream()[cursor : (cursor // FRAME_BYTES + self.choice.randrange(1, FRAMES_MAX)) * FRAME_BYTES]
         self.room[: len(data)] = data
-        self.sends.lay(array("i", [pair.fd for pair in row]), array("I", [len(data)]) * len(row))
+        self.sends.prepare(array("i", [pair.fd for pair in row]), array("I", [len(data)]) * len(row))
         at = 0
         while at < len(row):
-            lot = row[at : at + self.choice.randrange(1, LOT_MAX + 1)]
+            batch = row[at : at + self.choice.randrange(1, BATCH_MAX + 1)]
             if self.choice.random() < 0.2:
-                self._change_hands(lot, self.choice.randrange(len(lot)))
-            results = self.sends.go(len(lot), len(data))
+                self._change_hands(batch, self.choice.randrange(len(batch)))
+            results = self.sends.submit(len(batch), len(data))
             self._is_through(self.sends)
-            results = [len(data)] * len(lot) if results is None else results
-            for pair, result in zip(lot, results, strict=False):
+            results = [len(data)] * len(batch) if results is None else results
+            for pair, result in zip(batch, results, strict=False):
                 self._wrote(pair, result)
             while len(self.pairs) < CONNECTIONS:
                 self._come(0)
-            if len(results) < len(lot) or self.choice.random() < 0.1:
+            if len(results) < len(batch) or self.choice.random() < 0.1:
                 return
-            at += len(lot)
+            at += len(batch)
 
-    def _change_hands(self, lot: list[Pair], index: int) -> None:
-        """One of a lot that was laid ends, and its descriptor is nobody's, or another connection's that stands there too."""
-        old = lot[index]
+    def _change_hands(self, batch: list[Pair], index: int) -> None:
+        """One of a batch that was laid ends, and its descriptor is nobody's, or another connection's that stands there too."""
+        old = batch[index]
         self.pairs.remove(old)
         if self.choice.random() < 0.5:
             self.counts["descriptor closed"] += 1
             old.close()
             return
         self.counts["descriptor reused"] += 1
-        lot[index] = new = self._come(old.stands_at)
+        batch[index] = new = self._come(old.stands_at)
         fd = old.ours.detach()
         os.dup2(new.fd, fd)
         new.ours.close()
@@ -160,13 +160,15 @@ class Stress:
 
     def read(self) -> None:
         readers = self.pairs[: len(self.pairs) // self.choice.choice([1, 2, 2, 2])]  # The others are slow.
-        lot = self.choice.sample(readers, self.choice.randrange(1, LOT_MAX + 1))
+        batch = self.choice.sample(readers, self.choice.randrange(1, BATCH_MAX + 1))
         self.messages.forget()
-        results = self.receives.do(array("i", [pair.theirs.fileno() for pair in lot]), READ_BYTES)
+        results = self.receives.prepare_and_submit(
+            array("i", [pair.theirs.fileno() for pair in batch]), READ_BYTES
+        )
         self._is_through(self.receives)
-        results = [READ_BYTES] * len(lot) if results is None else results
-        for index, (pair, result) in enumerate(zip(lot, results, strict=False)):
-            begin = (self.receives.first + index) % LOT_MAX * READ_BYTES
+        results = [READ_BYTES] * len(batch) if results is None else results
+        for index, (pair, result) in enumerate(zip(batch, results, strict=False)):
+            begin = (self.receives.first + index) % BATCH_MAX * READ_BYTES
             if result > 0:
                 data = self.messages.data[begin : begin + result]
                 assert data == stream()[pair.reached : pair.reached + result]
@@ -183,8 +185,8 @@ class Stress:
         pair.theirs.close()
         pair.theirs = socket.socket()
         self.pairs.remove(pair)
-        self.sends.lay(array("i", [pair.fd]), array("I", [1]))
-        result = self.sends.go(1, 1)
+        self.sends.prepare(array("i", [pair.fd]), array("I", [1]))
+        result = self.sends.submit(1, 1)
         assert result == [] or (result or [1])[0] in (-errno.EPIPE, -errno.ECONNRESET)
         self.counts["reset"] += 1
         pair.close()

@@ -22,7 +22,7 @@ CPU = TrialTimeline(cpu_seconds=tuple(CpuSecond(at, 1.0, 0.02 * (at + 1), 0.01, 
 @cache
 def four_seconds() -> Analysis:
     def with_course(record: TrialRecord) -> TrialRecord:
-        return record if record.spec.idle else replace(record, course=CPU)
+        return record if record.spec.idle else replace(record, timeline=CPU)
 
     # 80 notifications at 20 a second.
     return analyse(

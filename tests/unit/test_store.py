@@ -76,7 +76,7 @@ def test_who_took_part_and_how_each_behaved_comes_back_the_same(tmp_path: Path) 
     trial = replace(
         records.trial(),
         participants=(4, 1),
-        conducts=(
+        lifecycle_reports=(
             LifecycleReport(1),
             LifecycleReport(4, 2, 3.5, 4.5, 5.5, 1, 12, 11, ((7.25, "freeze"), (9.0, "resume")), 1.5e15),
         ),
@@ -104,7 +104,7 @@ def test_deliveries_from_before_there_was_a_lifecycle_were_visible(tmp_path: Pat
         (trial,) = store.load().trials
 
     assert trial.deliveries[0].lifecycle is Lifecycle.VISIBLE
-    assert (trial.participants, trial.conducts) == ((), ())
+    assert (trial.participants, trial.lifecycle_reports) == ((), ())
 
 
 def test_how_phones_behaved_before_they_told_their_wall_clock_is_read(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_how_phones_behaved_before_they_told_their_wall_clock_is_read(tmp_path: 
     with Store.open(tmp_path / "run") as store:
         (trial,) = store.load().trials
 
-    assert trial.conducts == (LifecycleReport(3, 1, 2.0, 0.0, 0.0, 0, 12, 11, ((7.5, "hidden"),)),)
+    assert trial.lifecycle_reports == (LifecycleReport(3, 1, 2.0, 0.0, 0.0, 0, 12, 11, ((7.5, "hidden"),)),)
 
 
 def make_old(folder: Path, version: int) -> None:

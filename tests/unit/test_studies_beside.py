@@ -29,7 +29,7 @@ IDS = [each["id"] for each in studies()]
 
 
 def with_course(record: TrialRecord) -> TrialRecord:
-    return record if record.spec.idle else replace(record, course=COURSE)
+    return record if record.spec.idle else replace(record, timeline=COURSE)
 
 
 @cache
@@ -189,7 +189,7 @@ def test_an_arm_whose_name_looks_like_markup_heads_its_column_as_it_is() -> None
 
 def test_phones_say_nothing_of_what_they_send() -> None:
     def silent(record: TrialRecord) -> TrialRecord:
-        return replace(record, course=TrialTimeline(uploads_known=False))
+        return replace(record, timeline=TrialTimeline(uploads_known=False))
 
     analysis = analyse(RunMaker(a_plan(client_counts=(1,), blocks=2), alter=silent).run())
 

@@ -73,11 +73,11 @@ class Body:
             self.unreader,
             bytes_max=bytes_max,
             limit=lambda _seconds: contextlib.nullcontext(),
-            give_way=self._give_way,
+            yield_now=self._yield_now,
             now_us=lambda: self.now_us,
         )
 
-    def _give_way(self) -> None:
+    def _yield_now(self) -> None:
         self.turns += 1
         self.now_us += S
 
@@ -128,7 +128,7 @@ def test_the_longest_body_that_is_allowed_is_read_whole_in_chunks_however_small(
         unreader,
         bytes_max=wire_bytes_max(len(content)),
         limit=lambda _seconds: contextlib.nullcontext(),
-        give_way=lambda: None,
+        yield_now=lambda: None,
     )
 
     read = b"".join(iter(lambda: reader.read(1024), b""))

@@ -22,7 +22,7 @@ def fine(start: Start) -> list[bytes]:
     return [b"hello"]
 
 
-def strict_door() -> ConnectionLimiter:
+def strict_limiter() -> ConnectionLimiter:
     """Return a limiter with a stopped clock that allows one request in eight seconds and bursts of three."""
     return ConnectionLimiter(
         count_max=10, per_address_max=1, is_exempt=lambda address: False, now_us=lambda: 1_000_000
@@ -45,14 +45,14 @@ def test_each_request_is_counted_and_answered_once_however_it_is_cut_into_reads(
 ) -> None:
     app = Noting(fine)
     worker = BlockingWorker(app)
-    worker.door = strict_door()
+    worker.limiter = strict_limiter()
 
     writes = worker.converse(*requests)
 
     assert app.bodies == [b"body"] * 5
     assert b"".join(writes).count(OK) == 5
     assert worker.pauses_s == [4.0, 12.0, 20.0]  # Before the fourth, the fifth, and the end.
-    assert not worker.door.idle_sockets()
+    assert not worker.limiter.idle_sockets()
 
 
 def test_a_connection_is_waited_for_once_for_each_of_its_requests_and_for_its_end() -> None:
@@ -67,7 +67,7 @@ def test_others_have_their_turn_between_requests_that_are_there_already() -> Non
     app = Noting(fine)
     worker = BlockingWorker(app)
     answered: list[int] = []
-    worker.on_give_way = lambda: answered.append(len(app.bodies))
+    worker.on_yield_now = lambda: answered.append(len(app.bodies))
 
     worker.converse(*[REQUEST] * 4)
 
@@ -112,7 +112,7 @@ def test_what_comes_after_a_drain_began_is_answered_as_the_last_of_its_connectio
     def leave() -> None:
         worker.alive = len(app.bodies) < 2
 
-    worker.on_give_way = leave
+    worker.on_yield_now = leave
 
     *before, head, _body = worker.converse(*[REQUEST] * 4)
 
@@ -177,7 +177,9 @@ def test_an_application_that_fails_before_its_head_is_answered_for_by_a_500(
     *_first, failed = BlockingWorker(asked).converse(*[REQUEST] * 3)
 
     assert len(asked.bodies) == 2
-    assert failed.startswith(b"HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\n")
+    assert failed.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+    assert b"\r\nConnection: close\r\n" in failed
+    assert b"application/problem+json" in failed
 
 
 def test_an_answer_that_fails_amid_it_ends_its_connection_and_nothing_is_written_into_it() -> None:

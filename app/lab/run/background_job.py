@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.core.errors import Conflict, SiarError
+from app.core.exit_codes import EXIT_OK, EXIT_USAGE
 from app.core.plan.scenario import LIVE_PROFILE
 from app.core.sentence import message_of, to_json
 from app.i18n import LANGUAGES, refusal
@@ -23,9 +24,6 @@ from app.lab.analysis.analyse import analyse
 from app.lab.report.exchange.exporter import export_zip
 from app.lab.report.renderers.comparison_html import compared_page
 from app.store.store import Store
-
-EXIT_OK = 0
-EXIT_REFUSED = 2
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
             options.target.write_text(_compared(options.folders, options.language), encoding="utf-8")
     except SiarError as error:
         print(json.dumps(_described(error)), flush=True)
-        return EXIT_REFUSED
+        return EXIT_USAGE
     return EXIT_OK
 
 

@@ -41,7 +41,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What the clients recorded of a trial."""
+    """The records that the clients collected in a trial."""
 
     arrivals: dict[int, tuple[Arrival, ...]]
     """Arrivals by client."""

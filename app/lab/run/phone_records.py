@@ -77,6 +77,6 @@ def phone_record(
         disconnects=sum(each.disconnects for each in found.lifecycle_reports),
         disturbances=source.disturbances,
         participants=participants,
-        conducts=found.lifecycle_reports,
+        lifecycle_reports=found.lifecycle_reports,
         warnings=tuple(source.warnings),
     )

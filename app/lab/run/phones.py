@@ -231,7 +231,7 @@ class Phones:
             ended_us=ended_us,
             cpu=change.use if change else None,
             warnings=tuple(warnings),
-            course=self._timeline,
+            timeline=self._timeline,
         )
         return Finished(record, source.published, self._probes)
 

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.core.errors import Conflict, SiarError, StoreError
+from app.core.exit_codes import EXIT_FAILURE, EXIT_OK
 from app.core.plan.scenario import LIVE_PROFILE, Plan, arms_from_names
 from app.core.wire import TRANSPORTS
 from app.lab.measure import host
@@ -142,7 +143,8 @@ def main(arguments: Sequence[str]) -> int:
     # Ctrl-C also reaches the server, which ends this process in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: os.write(signal_fd, b"."))
-    return 0 if record(folder, input_fd=sys.stdin.fileno(), wake_fd=wake_fd) else 1
+    is_done = record(folder, input_fd=sys.stdin.fileno(), wake_fd=wake_fd)
+    return EXIT_OK if is_done else EXIT_FAILURE
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.core.errors import SiarError, Unfit
+from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNFIT
 from app.core.plan.scenario import Plan, plan_from_json
 from app.core.sentence import Sentence, message_of, to_json
 from app.i18n import ending
@@ -31,11 +32,6 @@ from app.lab.run.runner import run_plan
 from app.server.room.notes import without_name
 from app.store.plans import check_for_built_in
 from app.store.store import Store
-
-EXIT_OK = 0
-EXIT_FAILURE = 1
-EXIT_UNFIT = 3
-EXIT_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -177,7 +177,7 @@ class BuiltInClients:
             cpu=change.use if change else None,
             warnings=tuple(warnings),
             instrument=instrument,
-            course=TrialTimeline(tuple(seconds), collected.openings, collected.uploads),
+            timeline=TrialTimeline(tuple(seconds), collected.openings, collected.uploads),
         )
         return Finished(record, source.published, (*probes_before, *probes))
 

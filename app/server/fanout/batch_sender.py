@@ -1,7 +1,7 @@
 """The batch sender writes the same bytes to many sockets: by io_uring where available (ring.py), else by `send` calls.
 
-Connections are written to in lots: one lot is one system call, or up to `LOT_MAX` calls of `send`. Between two lots
-the caller may pause. The result is the count of bytes that each socket took, or its negative error number.
+A batch is one system call, or up to `BATCH_MAX` calls of `send`. The caller may stop between two batches. The result is the
+number of bytes that each socket took, or its negative error number.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 from app import clock
 from app.server.fanout.connection import DetachedConnection
 from app.server.fanout.cursor_runs import CursorRuns
-from app.server.fanout.ring import LOT_MAX, SEND, Ring
+from app.server.fanout.ring import BATCH_MAX, SEND, Ring
 
 logger = logging.getLogger("siar.sending")
 
-LOTS = 8
-"""Lots of one call. 512 connections are a publisher's half of a round of a thousand, so that one call suffices for
-it. A lot in a call of its own cost some 16 us of Python with cold caches, as much as three sends."""
+BATCHES_PER_PASS = 8
+"""Batches of one call of `Sender.send`. They are 512 connections, a publisher's half of a round of a thousand. A separate
+call per batch costs some 16 us of Python with cold caches, as much as three sends."""
 
-SENDS_MAX = LOTS * LOT_MAX
+SENDS_MAX = BATCHES_PER_PASS * BATCH_MAX
 """Most connections of one call."""
 
 BUFFER_BYTES = 131_072
@@ -36,7 +36,7 @@ BUFFER_BYTES = 131_072
 AT_ONCE = "io_uring"
 ONE_BY_ONE = "send"
 
-STAMPED_LOT = 8
+STAMPED_BATCH = 8
 """Connections that share a timestamp where one system call sends to several. The last one's is too early by the time
 of seven sends, some 35 us. A timestamp each would need a call each, and the instrument would measure another
 server."""
@@ -48,8 +48,8 @@ class Pause:
 
     is_due: Callable[[], bool]
     """Checked after every `every` connections."""
-    every: int = LOT_MAX
-    """Connections between two checks, `LOT_MAX` at most."""
+    every: int = BATCH_MAX
+    """Connections between two checks, `BATCH_MAX` at most."""
 
 
 class Sender:
@@ -80,7 +80,7 @@ class Sender:
         ring, size, total = self._opened(), len(data), end - begin
         if ring is not None:
             self._fill(ring, runs.fds[begin:end], data)
-        every = LOT_MAX if pause is None else pause.every
+        every = BATCH_MAX if pause is None else pause.every
         results: list[int] | None = None
         done = 0
         while done < total:
@@ -89,7 +89,7 @@ class Sender:
                 connections = runs.connections[begin + done : begin + done + count]
                 some = _shortened(_one_by_one(connections, data), data)
             else:
-                some = ring.go(count, size)
+                some = ring.submit(count, size)
                 if some is not None and len(some) < count:
                     self._log_shortfall(len(some), count)
                     some += _one_by_one(
@@ -110,17 +110,17 @@ class Sender:
     ) -> tuple[int, list[int] | None, list[int]]:
         """Do the same, and return the time (`clock.monotonic_ns`) right before each send or the call for several."""
         is_one_by_one = self._opened() is None
-        every = LOT_MAX if is_one_by_one else STAMPED_LOT
+        every = BATCH_MAX if is_one_by_one else STAMPED_BATCH
         results, stamps_ns = [], []
         for at in range(begin, end, every):
             count = min(every, end - at)
             if is_one_by_one:
-                lot_results, stamps = _one_by_one_stamped(runs.connections[at : at + count], data)
+                batch_results, stamps = _one_by_one_stamped(runs.connections[at : at + count], data)
             else:
                 stamps = [clock.monotonic_ns()] * count
                 _, taken = self.send(runs, at, at + count, data)
-                lot_results = [len(data)] * count if taken is None else taken
-            results += lot_results
+                batch_results = [len(data)] * count if taken is None else taken
+            results += batch_results
             stamps_ns += stamps
             if pause is not None and pause.is_due():
                 break
@@ -131,14 +131,14 @@ class Sender:
         if data is not self._data:
             if size > len(self._buffer):
                 self._buffer = mmap.mmap(-1, size)
-                self._point(ring)
+                self._set_buffers(ring)
             self._buffer[:size] = data
             self._data = data
-        ring.lay(fds, array("I", [size]) * len(fds))
+        ring.prepare(fds, array("I", [size]) * len(fds))
 
-    def _point(self, ring: Ring) -> None:
+    def _set_buffers(self, ring: Ring) -> None:
         address = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
-        ring.point(array("Q", [address]) * ring.places, array("I", [0]) * ring.places)
+        ring.set_buffers(array("Q", [address]) * ring.places, array("I", [0]) * ring.places)
 
     def _log_shortfall(self, taken: int, wanted: int) -> None:
         if not self._is_shortfall_logged:
@@ -150,7 +150,7 @@ class Sender:
             self._wants_ring = False
             try:
                 self._ring = Ring(SEND, SENDS_MAX)
-                self._point(self._ring)
+                self._set_buffers(self._ring)
             except OSError as error:
                 logger.info("No io_uring here (%s); every connection has a `send` of its own.", error)
         return self._ring

@@ -14,13 +14,13 @@ import threading
 import time
 
 from app import clock
-from app.server.fanout.batch_sender import LOTS, Pause, Sender
+from app.server.fanout.batch_sender import BATCHES_PER_PASS, Pause, Sender
 from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_SLOW
 from app.server.fanout.connection import DetachedConnection
 from app.server.fanout.cursor_runs import CursorRuns
 from app.server.fanout.flushing import flush_runs
-from app.server.fanout.ring import LOT_MAX
+from app.server.fanout.ring import BATCH_MAX
 from app.server.wsgi.loop import Loop
 
 SLICE_US = 2_000
@@ -156,17 +156,17 @@ class Flusher:
             total = len(runs.connections)
             share = total // SLICE_SHARE
             while left > 0:
-                count = pause.every * LOTS
+                count = pause.every * BATCHES_PER_PASS
                 if by_publisher:
-                    count = min(count, max(self._publisher_quota, LOT_MAX))
+                    count = min(count, max(self._publisher_quota, BATCH_MAX))
                 elif self._is_joined:
-                    count = min(count, max(share - written, LOT_MAX))
+                    count = min(count, max(share - written, BATCH_MAX))
                 count = flush_runs(channel, self.sender, runs, at, min(count, left, total - at), pause)
                 at, left = (at + count) % total, left - count
                 self._publisher_quota = max(0, self._publisher_quota - count)
                 written += count
                 if by_publisher:
-                    is_enough = not self._publisher_quota and written >= LOT_MAX
+                    is_enough = not self._publisher_quota and written >= BATCH_MAX
                 else:
                     is_enough = self._is_joined and written >= share
                 if left and (is_enough or pause.is_due()):

@@ -14,7 +14,7 @@ from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_LOST
 from app.server.fanout.connection import WRITE_BYTES_MAX, DetachedConnection
 from app.server.fanout.cursor_runs import CursorRuns
-from app.server.fanout.ring import LOT_MAX
+from app.server.fanout.ring import BATCH_MAX
 
 
 def flush_runs(
@@ -39,7 +39,7 @@ def flush_runs(
         here = end
     if here != at:
         return here - at  # A member came, left or blocked: the next call begins from what holds then.
-    return _write_one_by_one(channel, sender, runs.connections[at : min(until, at + LOT_MAX)])
+    return _write_one_by_one(channel, sender, runs.connections[at : min(until, at + BATCH_MAX)])
 
 
 def _write_one_by_one(channel: Channel, sender: Sender, connections: list[DetachedConnection]) -> int:

@@ -40,7 +40,7 @@ class Instrument:
         self._before: Snapshot = {}
         self._after: Snapshot | None = None
         self.absent: str | None = None
-        """Why nothing is recorded, as a sentence; `None` while recording."""
+        """The reason why nothing is recorded, as a sentence; `None` while recording."""
         with fanout.flusher.lock:
             connections = sum(len(channel.members) for channel in fanout.channels(transport))
             self.absent = self._why_not(connections, notifications)

@@ -5,7 +5,7 @@
 
 A coalesced write has one row. A notification's time is that of its connection's first row whose cursor is at or after
 the notification's end. The time is taken right before the `send`, or before the call that sends to several
-(`batch_sender.STAMPED_LOT`): on loopback the peer has the bytes before the call returns.
+(`batch_sender.STAMPED_BATCH`): on loopback the peer has the bytes before the call returns.
 """
 
 from __future__ import annotations

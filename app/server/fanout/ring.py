@@ -1,7 +1,7 @@
-"""A lot of `send`s or `recv`s in one system call: a minimal io_uring(7) for operations that do not block.
+"""A minimal io_uring(7): sends or receives on a batch of sockets in one system call, without blocking.
 
-    descriptors -> `lay`: one entry each in the submission queue
-                -> `go`, repeatedly: io_uring_enter(2) submits the next lot -> one entry each in the completion queue
+    descriptors -> `prepare`: one entry each in the submission queue
+                -> `submit`, repeatedly: io_uring_enter(2) for the next batch -> one entry each in the completion queue
 
 One system call per connection, with Python's overhead, is a tenth to a fifth of the cost of a delivery. Each entry
 has MSG_DONTWAIT, so all operations are complete when the call returns, and their buffers are free again. A socket
@@ -22,8 +22,8 @@ import sys
 from array import array
 from collections.abc import Callable
 
-LOT_MAX = 64
-"""Operations of one system call, a power of two. What the kernel keeps of each during the call fits its caches."""
+BATCH_MAX = 64
+"""Operations per system call, a power of two. The kernel's state of this many operations fits into the CPU's caches."""
 
 SEND, RECEIVE_MESSAGE = 26, 10
 """IORING_OP_SEND, IORING_OP_RECVMSG."""
@@ -38,7 +38,7 @@ _GETEVENTS = 1 << 0
 """IORING_ENTER_GETEVENTS."""
 _OFFSET_OF_RINGS, _OFFSET_OF_ENTRIES = 0, 0x1000_0000
 _FLAGS = 0x40 | 0x4000
-"""MSG_DONTWAIT and MSG_NOSIGNAL: a peer that is gone shall be an error number and not a signal."""
+"""MSG_DONTWAIT and MSG_NOSIGNAL: a peer that is gone causes an error number, not a signal."""
 
 _PARAMS = struct.Struct("=30I")
 """struct io_uring_params: ten numbers of its own, then ten offsets for each of the two rings."""
@@ -58,7 +58,7 @@ _U32 = 0xFFFF_FFFF
 
 
 class Ring:
-    """A ring for lots of one operation, `SEND` or `RECEIVE_MESSAGE`.
+    """A ring for one kind of operation, `SEND` or `RECEIVE_MESSAGE`.
 
     Raises `OSError` where io_uring is unavailable: no Linux, older than 5.18, disabled, or forbidden (most
     containers).
@@ -69,8 +69,8 @@ class Ring:
         "_patterns", "_results", "_rings", "_sizes", "_whose", "first", "places",
     )  # fmt: skip
 
-    def __init__(self, operation: int, places: int = LOT_MAX) -> None:
-        """`places`: capacity of the submission queue, a power of two and `LOT_MAX` at least."""
+    def __init__(self, operation: int, places: int = BATCH_MAX) -> None:
+        """`places`: capacity of the submission queue, a power of two and `BATCH_MAX` at least."""
         if sys.platform != "linux":
             raise OSError(errno.ENOSYS, "io_uring is Linux's")
         syscall = ctypes.CDLL(None, use_errno=True).syscall
@@ -90,7 +90,7 @@ class Ring:
         self._map(operation, done_max=reply[1], sq=reply[_SQ_AT:_CQ_AT], cq=reply[_CQ_AT:])
         self._patterns: dict[int, bytes] = {}
         self.first = 0
-        """Place of the first descriptor of the latest `lay`."""
+        """Place of the first descriptor of the latest `prepare`."""
 
     def _map(self, operation: int, *, done_max: int, sq: tuple[int, ...], cq: tuple[int, ...]) -> None:
         sq_head, sq_tail, _sq_mask, _, _, _, order = sq[:7]
@@ -105,7 +105,7 @@ class Ring:
         self._done_mask = done_max - 1
         for at in range(self.places):
             self._numbers[order // 4 + at] = at
-            entry = (operation, 0, 0, -1, 0, 0, 0, _FLAGS, at % LOT_MAX)
+            entry = (operation, 0, 0, -1, 0, 0, 0, _FLAGS, at % BATCH_MAX)
             _ENTRY.pack_into(self._entries, at * _ENTRY.size, *entry)
         # One field of all entries, each a view with a stride.
         entries = memoryview(self._entries)
@@ -117,7 +117,7 @@ class Ring:
         self._results = completions.cast("i")[2::4]
         self._whose = completions.cast("Q")[::2]
 
-    def point(self, addresses: array[int], sizes: array[int]) -> None:
+    def set_buffers(self, addresses: array[int], sizes: array[int]) -> None:
         """Set the buffer address and size of every place, or the address of a `struct msghdr` and 1.
 
         The arrays are of types `Q` and `I`, with one element per place.
@@ -126,10 +126,10 @@ class Ring:
         self._addresses[:] = addresses
         self._sizes[:] = sizes
 
-    def lay(self, fds: array[int], sizes: array[int] | None = None) -> None:
+    def prepare(self, fds: array[int], sizes: array[int] | None = None) -> None:
         """Put `fds` (type `i`), at most as many as there are places, into the submission queue and nothing else.
 
-        They get the places from `first` on, wrapping around. `sizes` are as in `point`, one for each of `fds`.
+        They get the places from `first` on, wrapping around. `sizes` are as in `set_buffers`, one for each of `fds`.
         """
         self.first = at = self._numbers[self._at[1]] % self.places
         count, before_end = len(fds), self.places - at
@@ -141,21 +141,23 @@ class Ring:
             if sizes is not None:
                 self._sizes[: count - before_end] = sizes[before_end:]
 
-    def go(self, count: int, expected: int) -> list[int] | None:
-        """Submit the next `count` entries, `LOT_MAX` at most; return each one's byte count or negative errno, in order.
+    def submit(self, count: int, expected: int) -> list[int] | None:
+        """Submit the next `count` entries, `BATCH_MAX` at most; return each one's byte count or negative errno, in order.
 
         The list is shorter where the kernel took fewer entries, as it may when it is short of memory. The others were
-        not executed and must be laid again. `None`: each result is `expected`, the usual case, found by one
+        not executed and must be prepared again. `None`: each result is `expected`, the usual case, found by one
         comparison.
         """
         sq_head, sq_tail, cq_head, cq_tail = self._at
         numbers, wanted = self._numbers, count
         tail = numbers[sq_tail]
-        at = tail % LOT_MAX
+        at = tail % BATCH_MAX
         numbers[sq_tail] = (tail + count) & _U32
         if self._enter(_SYS_ENTER, self._fd, count, count, _GETEVENTS, None, 0) != count:
             count = (numbers[sq_head] - tail) & _U32
-            numbers[sq_tail] = numbers[sq_head]  # Entries that it did not take must not go with the next lot.
+            numbers[sq_tail] = numbers[
+                sq_head
+            ]  # Entries that it did not take must not go with the next batch.
         begin = numbers[cq_head]
         while (numbers[cq_tail] - begin) & _U32 < count:  # A signal interrupted the wait.
             self._enter(_SYS_ENTER, self._fd, 0, count, _GETEVENTS, None, 0)
@@ -168,13 +170,13 @@ class Ring:
         results = [0] * count
         for each in range(first, first + count):  # The kernel guarantees no order.
             place = each & self._done_mask
-            results[(self._whose[place] - at) % LOT_MAX] = self._results[place]
+            results[(self._whose[place] - at) % BATCH_MAX] = self._results[place]
         return results
 
-    def do(self, fds: array[int], expected: int) -> list[int] | None:
-        """Lay and submit one lot."""
-        self.lay(fds)
-        return self.go(len(fds), expected)
+    def prepare_and_submit(self, fds: array[int], expected: int) -> list[int] | None:
+        """Prepare and submit one batch."""
+        self.prepare(fds)
+        return self.submit(len(fds), expected)
 
     def _completions(self, first: int, count: int) -> bytes:
         """Return the bytes of `count` entries of the completion queue from index `first` on."""
@@ -188,7 +190,7 @@ class Ring:
         """Return the queue's bytes if all places, in two rounds, complete in order with the result `expected`."""
         if len(self._patterns) >= _PATTERNS_MAX:
             self._patterns.clear()
-        completions = (_DONE.pack(place % LOT_MAX, expected, 0) for place in range(2 * LOT_MAX))
+        completions = (_DONE.pack(place % BATCH_MAX, expected, 0) for place in range(2 * BATCH_MAX))
         self._patterns[expected] = b"".join(completions)
         return self._patterns[expected]
 

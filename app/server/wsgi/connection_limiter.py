@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app import clock
+from app.core import rate
 from app.core.network_of import network_of
 from app.server.wsgi.peer import cut
 
@@ -70,8 +71,8 @@ class _Client:
     """Its connections in the request loop."""
     idle: dict[Hashable, Any] = field(default_factory=dict)
     """Those of them that wait for a request, the longest waiting first."""
-    due_us: float = 0.0
-    """Theoretical arrival time of its next request (generic cell rate algorithm, ITU-T I.371), monotonic."""
+    theoretical_us: float = 0.0
+    """Theoretical arrival time of its next request (`app.core.rate`), monotonic."""
     is_logged: bool = False
     """A warning about it was logged."""
 
@@ -129,21 +130,22 @@ class ConnectionLimiter:
         if self._is_exempt(address):
             return 0.0
         client, now_us = self._client(address), self._now_us()
-        wait_us = client.due_us - now_us - BURST_S * 1_000_000
-        client.due_us = max(client.due_us, now_us) + self._interval_us
-        return max(0.0, wait_us / 1e6)
+        wait_us = rate.wait_us(client.theoretical_us, now_us, BURST_S * 1_000_000)
+        client.theoretical_us = rate.advance(client.theoretical_us, now_us, self._interval_us)
+        return wait_us / 1e6
 
     def credit(self, address: str) -> None:
         """Take back one request of this address: it was an operator's, who has separate limits."""
         client = self._clients.get(network_of(address))
         if client is not None:
-            client.due_us -= self._interval_us
+            client.theoretical_us -= self._interval_us
 
     def penalise(self, address: str) -> None:
         """Charge a client whose WebSocket broke the protocol or flooded us, which costs as much as many requests."""
         client, now_us = self._client(address), self._now_us()
-        due_us = max(client.due_us, now_us) + PENALTY_REQUESTS * self._interval_us
-        client.due_us = min(due_us, max(client.due_us, now_us + (BURST_S + PENALTY_S_MAX) * 1_000_000))
+        penalised_us = rate.advance(client.theoretical_us, now_us, self._interval_us, PENALTY_REQUESTS)
+        latest_us = max(client.theoretical_us, now_us + (BURST_S + PENALTY_S_MAX) * 1_000_000)
+        client.theoretical_us = min(penalised_us, latest_us)
 
     def begin_idle(self, address: str, key: Hashable, sock: Any) -> None:
         """Mark a connection as waiting for its next request, so that it may be closed to free a place."""
@@ -180,7 +182,7 @@ class ConnectionLimiter:
         """Drop the records of clients without connections whose rate limit has fully recovered."""
         now_us = self._now_us()
         for name in [
-            name for name, each in self._clients.items() if not each.count and each.due_us <= now_us
+            name for name, each in self._clients.items() if not each.count and each.theoretical_us <= now_us
         ]:
             del self._clients[name]
 

@@ -59,7 +59,7 @@ class EventletWorker(SiarWorker):
         """Run `function` in a green thread."""
         eventlet.spawn_n(function)
 
-    def give_way(self) -> None:
+    def yield_now(self) -> None:
         """Let other green threads run."""
         eventlet.sleep(0)
 
@@ -67,7 +67,7 @@ class EventletWorker(SiarWorker):
         """Suspend this green thread."""
         eventlet.sleep(seconds)
 
-    def within(self, seconds: float) -> Any:
+    def time_limit(self, seconds: float) -> Any:
         """Return a context that leaves its block silently after `seconds`."""
         return eventlet.Timeout(seconds or None, exception=False)
 
@@ -98,7 +98,7 @@ class EventletWorker(SiarWorker):
     def _serve_connection(self, listener: Any, client: Any, addr: Any) -> None:
         try:
             if self.cfg.is_ssl:
-                client = self.shake_hands(client)
+                client = self.start_tls(client)
             with self.serving(client, addr):
                 super().handle(listener, client, addr)
         except (SystemExit, OSError):  # a failed TLS handshake is an OSError
@@ -146,9 +146,9 @@ class EventletWorker(SiarWorker):
     def _end(self) -> None:
         """Drain, then wait for the connections until the graceful timeout."""
         self.drain()
-        with eventlet.Timeout(self.patience_s, exception=False):
+        with eventlet.Timeout(self.drain_s_max, exception=False):
             self._pool.waitall()
-            while self.leaves_open():
+            while self.has_unsent():
                 eventlet.sleep(LOOK_AGAIN_S)
         if self._pool.running():
             self.log.warning("%d connections did not end in time.", self._pool.running())

@@ -1,4 +1,4 @@
-"""A gunicorn worker on gevent, which does what the eventlet worker does, for the day when eventlet is unmaintained.
+"""A gunicorn worker on gevent, equivalent to the eventlet worker: a second choice in case eventlet is abandoned.
 
 gunicorn's own gevent worker cannot detach connections, and its drain polls once a second.
 """
@@ -53,7 +53,7 @@ class GeventWorker(SiarWorker):
         """Run `function` in a green thread."""
         gevent.spawn(function)
 
-    def give_way(self) -> None:
+    def yield_now(self) -> None:
         """Let other green threads run."""
         gevent.sleep(0)
 
@@ -61,7 +61,7 @@ class GeventWorker(SiarWorker):
         """Suspend this green thread."""
         gevent.sleep(seconds)
 
-    def within(self, seconds: float) -> Any:
+    def time_limit(self, seconds: float) -> Any:
         """Return a context that leaves its block silently after `seconds`."""
         return gevent.Timeout(seconds or None, exception=False)
 
@@ -82,8 +82,8 @@ class GeventWorker(SiarWorker):
         for server in servers:
             server.close()
         self.drain()
-        with gevent.Timeout(self.patience_s, exception=False):
-            while self.leaves_open() or len(pool):
+        with gevent.Timeout(self.drain_s_max, exception=False):
+            while self.has_unsent() or len(pool):
                 gevent.sleep(LOOK_AGAIN_S)
         if len(pool):
             self.log.warning("%d connections did not end in time.", len(pool))
@@ -100,7 +100,7 @@ class GeventWorker(SiarWorker):
     def _serve_connection(self, listener: Any, client: Any, addr: Any) -> None:
         try:
             if self.cfg.is_ssl:
-                client = self.shake_hands(client)
+                client = self.start_tls(client)
             with self.serving(client, addr):
                 super().handle(listener, client, addr)
         except (SystemExit, OSError, gevent.GreenletExit):  # a failed TLS handshake is an OSError

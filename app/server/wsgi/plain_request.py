@@ -1,7 +1,7 @@
-"""A plain HTTP request that came to the port of HTTPS is told where to go.
+"""Redirects a plain HTTP request that came to the HTTPS port.
 
-Browsers try http: first for an address that was typed with a port. It carries nothing worth hiding yet, and gets nothing but the address. What is no GET, or names no plausible host, is
-closed.
+Browsers try http: first for an address that was typed with a port. Such a request has no secrets yet, and the response has
+only the address. A connection whose request is not a GET or HEAD, or names no plausible host, is closed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _HOST = re.compile(rb"\r\nhost:[ \t]*([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})[
 
 
 def is_plain(client: Any) -> bool:
-    """Whether a connection begins with something else than TLS; waits for its first byte, and leaves it there."""
+    """Return True if a connection begins with something other than TLS. Waits for its first byte, and does not consume it."""
     first = client.recv(1, socket.MSG_PEEK)
     return bool(first) and first != TLS_HANDSHAKE
 
 
-def answer(head: bytes) -> bytes | None:
-    """The redirection for the beginning of a request; `None` where there is none to give."""
+def redirection(head: bytes) -> bytes | None:
+    """Return the redirection for a request's head, or `None` if it gets none."""
     request, host = _REQUEST.match(head), _HOST.search(head)
     if request is None or host is None:
         return None
-    # Never for good: the next start may be without HTTPS, and a browser remembers a 301.
+    # Not permanent: the next start may be without HTTPS, and a browser remembers a 301.
     lines = [
         b"HTTP/1.1 307 Temporary Redirect",
         b"Location: https://" + host[1] + host[2] + request[1],
@@ -41,14 +41,14 @@ def answer(head: bytes) -> bytes | None:
 
 
 def redirect(client: Any) -> None:
-    """Answer and end the connection. Raises `OSError` when its peer has gone."""
+    """Write the redirection, if any, and close the connection. Raises `OSError` when its peer has gone."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < HEAD_BYTES_MAX:
         more = client.recv(HEAD_BYTES_MAX)
         if not more:
             break
         head += more
-    told = answer(head)
-    if told is not None:
-        client.sendall(told)
+    response = redirection(head)
+    if response is not None:
+        client.sendall(response)
     client.close()

@@ -44,7 +44,7 @@ class TimedReader:
         *,
         bytes_max: int,
         limit: Callable[[float], AbstractContextManager[Any]],
-        give_way: Callable[[], None],
+        yield_now: Callable[[], None],
         now_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
         """`limit`: returns a context that leaves its block silently after so many seconds."""
@@ -53,7 +53,7 @@ class TimedReader:
         self._source = unreader.sock
         self._left_bytes = bytes_max
         self._limit = limit
-        self._give_way = give_way
+        self._yield_now = yield_now
         self._now_us = now_us
         self._until_us: int | None = None
 
@@ -74,7 +74,7 @@ class TimedReader:
         if self._until_us is None:
             self._until_us = self._now_us() + round(BODY_S * 1e6)
         else:
-            self._give_way()
+            self._yield_now()
         left_us = self._until_us - self._now_us()
         if left_us > 0 and self._left_bytes > 0:
             with self._limit(left_us / 1e6):

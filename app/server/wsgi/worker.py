@@ -1,8 +1,8 @@
-"""What our gunicorn workers have in common, whichever green threads they run on.
+"""Base class of our gunicorn workers, independent of the green threads that they run on.
 
-1. A connection that the application took over leaves the request loop, and is not closed by it.
-2. Idle connections are known, so that a drain ends them at once, and one that is needed makes room (connection_limiter.py).
-3. A drain stops accepting, tells the application, and waits for its connections within the master's patience.
+1. A connection that the application has taken over leaves the request loop, which does not close it.
+2. Idle connections are known: a drain ends them at once, and the limiter closes one where a place is needed.
+3. A drain stops accepting, informs the application, and waits for its connections within the graceful timeout.
 """
 
 from __future__ import annotations
@@ -23,34 +23,63 @@ from gunicorn.workers.base_async import AsyncWorker
 
 from app import clock, settings
 from app.core.forwarded import exempt_from_limits
-from app.server.wsgi import connection_limiter, plain_request, short_head, unreadable
+from app.server.wsgi import connection_limiter, plain_request, request_parser
 from app.server.wsgi.connection_limiter import ConnectionLimiter
 from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.peer import cut
 from app.server.wsgi.takeover import offer, withdraw
 from app.server.wsgi.timed_body import TimedReader, has_come, wire_bytes_max
-from app.server.wsgi.yield_timer import YieldTimer
 
 DRAIN_SHARE = 0.7
-"""Of the master's patience: what has not ended by then is left to end with the process, before the master kills it."""
+"""Share of the graceful timeout that a drain uses. Connections that are still open then end with the process, before the
+master kills it."""
 
 FIRST_REQUEST_S = 15.0
-"""From the accept to the end of the first request's head, and for a TLS handshake. Later requests have `keepalive`."""
+"""Time from the accept to the end of the first request's head, and for a TLS handshake. Later requests have `keepalive`."""
 
 SEND_IDLE_S = 60.0
 """Time for which a peer may read nothing of a response; a phone that sleeps for a minute reconnects and asks again."""
 
 PLACES_OF_A_CONNECTION = 2
-"""A client that polls has two: a question that waits for its answer, and a post beside it."""
+"""A client that polls needs two: one for the poll that waits, and one for a POST at the same time."""
 
 SPARE = 100
-"""Of the worker's green threads: for what is no connection."""
+"""Green threads of the worker that are reserved for other purposes than connections."""
+
+WITHOUT_YIELD_US_MAX = 8_000
+"""Time after which the requests of one connection yield to other green threads, although the thread never waits. A yield
+costs 50 to 90 us with the cold caches that follow. A client that sends its next request between the check of its socket and
+the read from it is never seen waiting; publishing in a loop, such a client delayed everybody else by 50 ms and more."""
+
+WAITED_US_MIN = 10_000
+"""A read of a request that takes at least this long has waited, so that other green threads have run. It is many times the
+cost of reading, so that a process which was preempted amid the read is not taken for one that waited."""
 
 _NOTHING = bytes(4)
-"""As FIONREAD says it."""
+"""The answer of FIONREAD (an int) where nothing is unread."""
 
 GC_AFTER = 20_000
-"""Objects more than before, where Python's default is 700 (and 2,000 from 3.13 on)."""
+"""Net allocations before a garbage collection; Python's default is 700, and 2,000 from 3.13 on."""
+
+
+class YieldTimer:
+    """Measures the time since other green threads last ran; there is one per worker."""
+
+    def __init__(self) -> None:
+        self._yielded_us = clock.monotonic_us()
+
+    def restart(self) -> None:
+        """Record that the others run now."""
+        self._yielded_us = clock.monotonic_us()
+
+    def note_wait(self, began_us: int) -> None:
+        """Record that a thread has its request, for which it began to wait at `began_us`, or found it there."""
+        if clock.monotonic_us() - began_us >= WAITED_US_MIN:
+            self.restart()
+
+    def is_due(self) -> bool:
+        """Return True if the others have waited long enough, as far as is known."""
+        return clock.monotonic_us() - self._yielded_us >= WITHOUT_YIELD_US_MAX
 
 
 class SiarWorker(AsyncWorker):  # type: ignore[misc]
@@ -58,81 +87,80 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._visitors: dict[Any, tuple[Any, str]] = {}
-        """By green thread: its connection and the peer's address."""
-        self._turns = YieldTimer()
-        self._newcomers: set[Any] = set()
-        """Green threads whose connection has not brought a request yet."""
+        self._connections: dict[Any, tuple[Any, str]] = {}
+        """The connection and its peer's address, by green thread."""
+        self._yield_timer = YieldTimer()
+        self._awaiting_first: set[Any] = set()
+        """Green threads whose connection has not sent a request yet."""
         given = settings.read(os.environ)
         self.body_bytes_max = wire_bytes_max(given.publish_body_bytes_max, given.packet_bytes_max)
-        """Read of one request's body, by whomever."""
-        self.door = make_door(given, count_max=self.worker_connections - SPARE)
+        """Upper bound of what is read of one request's body."""
+        self.limiter = make_limiter(given, count_max=self.worker_connections - SPARE)
 
     def init_process(self) -> None:
-        """Bound what is read, word what cannot be, and show the application its door."""
-        short_head.use()
-        unreadable.use()
-        connection_limiter.use(self.door)
+        """Replace parts of gunicorn's request parser, and set the process's connection limiter."""
+        request_parser.use()
+        connection_limiter.use(self.limiter)
         super().init_process()
 
     @cached_property
     def _is_encrypted(self) -> bool:
-        """gunicorn looks its settings up each time."""
+        """True with TLS. Cached, because gunicorn looks its settings up each time."""
         return bool(self.cfg.is_ssl)
 
     def current(self) -> Any:
-        """The green thread that runs."""
+        """Return the running green thread."""
         raise NotImplementedError
 
     def spawn(self, function: Any) -> None:
         """Run `function` in a green thread."""
         raise NotImplementedError
 
-    def give_way(self) -> None:
-        """Let the others have their turn."""
+    def yield_now(self) -> None:
+        """Let other green threads run."""
         raise NotImplementedError
 
     def pause(self, seconds: float) -> None:
-        """Let this green thread sleep."""
+        """Suspend this green thread."""
         raise NotImplementedError
 
-    def within(self, seconds: float) -> AbstractContextManager[Any]:
-        """A context that leaves its block in silence when the time is over."""
+    def time_limit(self, seconds: float) -> AbstractContextManager[Any]:
+        """Return a context that leaves its block silently after `seconds`."""
         raise NotImplementedError
 
     def _let_others_run(self) -> None:
-        self._turns.give()
-        self.give_way()
+        self._yield_timer.restart()
+        self.yield_now()
 
     @contextmanager
     def timeout_ctx(self) -> Iterator[None]:
-        """Around the wait for a connection's next request: ends an idle one, and lets a drain find it."""
-        waiting = self.current()
-        if waiting in self._newcomers:
+        """Context of the wait for a connection's next request. It ends an idle one, and a drain finds it."""
+        green = self.current()
+        if green in self._awaiting_first:
             self._let_others_run()
-        sock, address = self._visitors[waiting]
-        wait_s = self.door.wait_s(address)
+        sock, address = self._connections[green]
+        wait_s = self.limiter.wait_s(address)
         if wait_s:
             self.pause(wait_s)
             if not self.alive:
-                cut(sock)  # A drain looked for it while it slept.
-        self.door.begin_idle(address, waiting, sock)
+                cut(sock)  # A drain may have begun meanwhile, and did not find it among the idle ones.
+        self.limiter.begin_idle(address, green, sock)
         try:
-            with self.within(FIRST_REQUEST_S if waiting in self._newcomers else self.cfg.keepalive):
-                if self._turns.is_due():
+            with self.time_limit(FIRST_REQUEST_S if green in self._awaiting_first else self.cfg.keepalive):
+                if self._yield_timer.is_due():
                     self._let_others_run()
                 began_us = clock.monotonic_us()
                 yield
-                self._turns.waited(began_us)
+                self._yield_timer.note_wait(began_us)
         finally:
-            self._newcomers.discard(waiting)
-            self.door.end_idle(waiting)
+            self._awaiting_first.discard(green)
+            self.limiter.end_idle(green)
 
-    def shake_hands(self, client: Any) -> Any:
-        """TLS around an accepted connection. Raises `OSError`, too when the client takes too long to say hello."""
+    def start_tls(self, client: Any) -> Any:
+        """Return the TLS socket of an accepted connection after its handshake. Raises `OSError`, also at a timeout."""
         encrypted = None
         try:
-            with self.within(FIRST_REQUEST_S):
+            with self.time_limit(FIRST_REQUEST_S):
                 if plain_request.is_plain(client):
                     plain_request.redirect(client)
                     raise ConnectionAbortedError("The client spoke plain HTTP.")
@@ -147,36 +175,36 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
     @contextmanager
     def place(self, addr: Any) -> Iterator[bool]:
-        """Around a connection: whether there is a place for it."""
+        """Context of a connection, whose value is True if the limiter has a place for it."""
         address = addr[0] if isinstance(addr, tuple) else ""  # A Unix socket's peer has none.
-        has_place = self.door.enter(address)
+        has_place = self.limiter.enter(address)
         try:
             yield has_place
         finally:
             if has_place:
-                self.door.leave(address)
+                self.limiter.leave(address)
 
     @contextmanager
     def serving(self, client: Any, addr: Any) -> Iterator[None]:
-        """Around a connection that is spoken with."""
+        """Context in which the requests of a connection are served."""
         green = self.current()
-        self._visitors[green] = client, addr[0] if isinstance(addr, tuple) else ""
-        self._newcomers.add(green)
+        self._connections[green] = client, addr[0] if isinstance(addr, tuple) else ""
+        self._awaiting_first.add(green)
         try:
             yield
         finally:
-            self._newcomers.discard(green)
-            del self._visitors[green]
+            self._awaiting_first.discard(green)
+            del self._connections[green]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
-        """Answer one request; during a drain, it is the last one of its connection."""
+        """Serve one request; during a drain, it is the last one of its connection."""
         if not has_come(req.body.reader):
             req.body.reader = TimedReader(
                 req.body.reader,
                 req.unreader,
                 bytes_max=self.body_bytes_max,
-                limit=self.within,
-                give_way=self.give_way,
+                limit=self.time_limit,
+                yield_now=self.yield_now,
             )
         sock.settimeout(SEND_IDLE_S)
         offered = None if self._is_encrypted else offer(sock, req.unreader)
@@ -191,64 +219,63 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         if not self.alive:
             raise StopIteration
         if self._is_encrypted or req.unreader.buf.getbuffer().nbytes or _has_unread(sock.fileno()):
-            # A client that asks again before it is answered never has its thread wait. Without this it held everything
-            # else up, the writing of what it publishes first of all.
+            # The thread of a client that pipelines requests never waits, so it would block all others, the flusher first.
             self._let_others_run()
         return again
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:
-        """A connection that was taken over leaves the request loop."""
+        """Make a connection that was taken over leave the request loop, by `StopIteration`."""
         if respiter is DETACHED:
             raise StopIteration
         return bool(super().is_already_handled(respiter))
 
     def handle_quit(self, sig: int, frame: types.FrameType | None) -> None:
-        """Outside of the signal handler, where blocking calls are allowed."""
+        """Quit outside of the signal handler, so that blocking calls are allowed."""
         handle = super().handle_quit
         self.spawn(lambda: handle(sig, frame))
 
     def handle_usr1(self, sig: int, frame: types.FrameType | None) -> None:
-        """Likewise: reopening logs takes locks."""
+        """Reopen the logs outside of the signal handler, because that takes locks."""
         handle = super().handle_usr1
         self.spawn(lambda: handle(sig, frame))
 
     @staticmethod
     def settle() -> None:
-        """Before serving: spare the garbage collector what was loaded, which it would look through again and again.
+        """Exempt what was loaded before serving from garbage collection, and collect rarely.
 
-        Most of what a request leaves behind goes without it; with thousands of connections its full rounds take tens
-        of milliseconds, in which nobody is written to.
+        Reference counting frees most of what a request leaves. With thousands of connections, a full collection takes
+        tens of milliseconds, during which nothing is written.
         """
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_AFTER, 20, 50)
 
     def drain(self) -> None:
-        """Tell the application, and end who is idle."""
+        """Inform the application that the worker ends, and close the idle connections."""
         drain = getattr(self.wsgi, "drain", None)
         if drain is not None:
             drain()
-        for sock in self.door.idle_sockets():
-            cut(sock)  # Its reader sees the end, which is no error.
+        for sock in self.limiter.idle_sockets():
+            cut(sock)  # Its reader sees an orderly end, not an error.
 
     @property
-    def patience_s(self) -> float:
-        """How long connections have to end."""
+    def drain_s_max(self) -> float:
+        """Return the time that connections have to end."""
         return float(self.cfg.graceful_timeout) * DRAIN_SHARE
 
-    def leaves_open(self) -> bool:
-        """Whether the application still has bytes on their way."""
+    def has_unsent(self) -> bool:
+        """Return True while the application has bytes that have not been sent."""
         is_drained = getattr(self.wsgi, "is_drained", None)
         return is_drained is not None and not is_drained()
 
 
 def _has_unread(fd: int) -> bool:
-    """Whether something has come that has not been read."""
+    """Return True if bytes have arrived that were not read."""
     return fcntl.ioctl(fd, termios.FIONREAD, _NOTHING) != _NOTHING
 
 
-def make_door(given: settings.Settings, *, count_max: int) -> ConnectionLimiter:
-    """By the settings: loopback is no guest unless proxies are named, and proxies that were named never are."""
+def make_limiter(given: settings.Settings, *, count_max: int) -> ConnectionLimiter:
+    """Return the limiter by the settings. Exempt are the trusted proxies, or loopback if none are named."""
     places = PLACES_OF_A_CONNECTION * given.connections_per_address_max
     return ConnectionLimiter(
         count_max=count_max, per_address_max=places, is_exempt=exempt_from_limits(given.trusted_proxies)

@@ -9,6 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from app.core.exit_codes import EXIT_FAILURE, EXIT_OK
 from app.store.archive.retention import NOT_LOOKED_THROUGH, Swept, sweep
 
 
@@ -23,10 +24,10 @@ def main() -> int:
         swept = sweep(wanted.runs_dir, days=wanted.days, keep=wanted.keep)
     except OSError as error:
         print(f"siar: {NOT_LOOKED_THROUGH}: {error.strerror}.", file=sys.stderr)
-        return 1
+        return EXIT_FAILURE
     for line in _lines(swept, wanted.days):
         print(f"siar: {line}", file=sys.stderr)
-    return 0
+    return EXIT_OK
 
 
 def _lines(swept: Swept, days: float) -> list[str]:

@@ -17,7 +17,7 @@ import sys
 from array import array
 
 from app.core.kernel_stamps import ROOM_BYTES
-from app.server.fanout.ring import LOT_MAX
+from app.server.fanout.ring import BATCH_MAX
 
 _HEADER = struct.Struct("=QQQQQQQ")
 """name, namelen, iov, iovlen, control, controllen, flags."""
@@ -26,8 +26,8 @@ _IOVEC = struct.Struct("=QQ")
 _SECONDS_AT, _NANOSECONDS_AT = 2, 3
 """Positions in a control message, in units of eight bytes."""
 
-_ROOMS = array("q", [ROOM_BYTES]) * LOT_MAX
-_NONE = array("q", [0]) * LOT_MAX
+_ROOMS = array("q", [ROOM_BYTES]) * BATCH_MAX
+_NONE = array("q", [0]) * BATCH_MAX
 
 
 class Messages:
@@ -37,12 +37,12 @@ class Messages:
         if sys.maxsize < 2**32:
             raise OSError(errno.ENOSYS, "these structures are those of 64 bits")
         self.bytes_max = bytes_max
-        self.data = mmap.mmap(-1, LOT_MAX * bytes_max)
-        iovecs_at = LOT_MAX * _HEADER.size
-        controls_at = iovecs_at + LOT_MAX * _IOVEC.size
-        self._memory = mmap.mmap(-1, controls_at + LOT_MAX * ROOM_BYTES)
+        self.data = mmap.mmap(-1, BATCH_MAX * bytes_max)
+        iovecs_at = BATCH_MAX * _HEADER.size
+        controls_at = iovecs_at + BATCH_MAX * _IOVEC.size
+        self._memory = mmap.mmap(-1, controls_at + BATCH_MAX * ROOM_BYTES)
         data, memory = _address(self.data), _address(self._memory)
-        for place in range(LOT_MAX):
+        for place in range(BATCH_MAX):
             iovec = iovecs_at + place * _IOVEC.size
             control = controls_at + place * ROOM_BYTES
             header = (0, 0, memory + iovec, 1, memory + control, ROOM_BYTES, 0)
@@ -66,7 +66,7 @@ class Messages:
 
         Places wrap around after the last.
         """
-        end, around = first + count, max(0, first + count - LOT_MAX)
+        end, around = first + count, max(0, first + count - BATCH_MAX)
         seconds, nanoseconds = self._seconds, self._nanoseconds
         return (
             seconds[first:end].tolist() + seconds[:around].tolist(),

@@ -14,14 +14,14 @@ from operator import attrgetter
 
 from app import clock
 from app.core import kernel_stamps
-from app.server.fanout.ring import LOT_MAX, RECEIVE_MESSAGE, Ring
+from app.server.fanout.ring import BATCH_MAX, RECEIVE_MESSAGE, Ring
 from app.tools.bench.connection import Connection
 from app.tools.bench.messages import Messages
 
 READ_BYTES = 8_192
 """Size of one read: more than a merged write of ours."""
 
-LOT = LOT_MAX
+READ_BATCH = BATCH_MAX
 """Connections per call. They share the stamp of reading, which is some 0.15 ms late for the first of them. With a
 quarter of this number, the swarm's core was 6 % busier during a burst, and more data was still unread when the next
 arrived."""
@@ -31,7 +31,7 @@ _fd = attrgetter("fd")
 Read = bytes | None
 """`None`: there was nothing to read. Empty: the connection has ended."""
 
-Lot = tuple[list[Read], list[int], list[int]]
+ReadBatch = tuple[list[Read], list[int], list[int]]
 """Data of each connection, its time of arrival, and its time of reading (`clock.monotonic_us`)."""
 
 
@@ -46,8 +46,8 @@ class Receiver:
         except OSError:
             self._ring = None
             return
-        self._ring.point(self._messages.addresses, array("I", [1]) * LOT_MAX)
-        self._begins = [place % LOT_MAX * READ_BYTES for place in range(2 * LOT_MAX)]
+        self._ring.set_buffers(self._messages.addresses, array("I", [1]) * BATCH_MAX)
+        self._begins = [place % BATCH_MAX * READ_BYTES for place in range(2 * BATCH_MAX)]
         """Position of each place's bytes; the list has two rounds, so that slices may wrap around."""
         self._expected = 0
 
@@ -61,13 +61,13 @@ class Receiver:
         """Return how far the clock of the kernel's stamps was set since the window began."""
         return abs(round(clock.kernel_offset_us()) - self._to_monotonic_us)
 
-    def read(self, connections: Sequence[Connection]) -> Lot:
-        """Read from each of the connections, `LOT` at most."""
+    def read(self, connections: Sequence[Connection]) -> ReadBatch:
+        """Read from each of the connections, `READ_BATCH` at most."""
         if self._ring is None:
             return self._one_by_one(connections)
         messages = self._messages
         messages.forget()
-        counts = self._ring.do(array("i", map(_fd, connections)), self._expected)
+        counts = self._ring.prepare_and_submit(array("i", map(_fd, connections)), self._expected)
         read_us = clock.monotonic_us()
         first, held = self._ring.first, messages.data
         if counts is None:  # The usual case: all reads have the same length.
@@ -97,7 +97,7 @@ class Receiver:
                     arrivals_us[index] = read_us
         return reads, arrivals_us, [read_us] * len(reads)
 
-    def _one_by_one(self, connections: Sequence[Connection]) -> Lot:
+    def _one_by_one(self, connections: Sequence[Connection]) -> ReadBatch:
         reads: list[Read] = []
         arrivals_us: list[int] = []
         reads_us: list[int] = []

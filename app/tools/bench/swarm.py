@@ -14,7 +14,7 @@ from app import clock
 from app.core.errors import MalformedFrame
 from app.tools.bench.connection import PONG_FRAME, UNKNOWN, Connection, Refused
 from app.tools.bench.decoding import Parsed
-from app.tools.bench.receiving import LOT, READ_BYTES, Lot, Receiver
+from app.tools.bench.receiving import READ_BATCH, READ_BYTES, ReadBatch, Receiver
 from app.tools.bench.record import UNKNOWN_ARRIVAL, Record
 
 KEY_BYTES = 48
@@ -97,21 +97,21 @@ class Swarm:
                 live.append(connection)
             else:
                 self._handshake(connection, mask)
-        for at in range(0, len(live), LOT):
-            self._read(live[at : at + LOT], since_us + UNREAD_US_MAX)
+        for at in range(0, len(live), READ_BATCH):
+            self._read(live[at : at + READ_BATCH], since_us + UNREAD_US_MAX)
 
     def _read(self, connections: list[Connection], sure_until_us: int) -> None:
         """Read a batch: on the fast path if all connections have the same, known data, else one by one."""
-        lot = self.receiver.read(connections)
-        if not self._account_equal(connections, lot, sure_until_us):
-            self._account_each(connections, lot, sure_until_us)
+        batch = self.receiver.read(connections)
+        if not self._account_equal(connections, batch, sure_until_us):
+            self._account_each(connections, batch, sure_until_us)
 
-    def _account_equal(self, connections: list[Connection], lot: Lot, sure_until_us: int) -> bool:
+    def _account_equal(self, connections: list[Connection], batch: ReadBatch, sure_until_us: int) -> bool:
         """Account for a batch of equal reads with operations in C.
 
         Returns false if the reads differ or are unknown.
         """
-        reads, arrivals_us, reads_us = lot
+        reads, arrivals_us, reads_us = batch
         data, total = reads[0] if reads else None, len(connections)
         if not data or reads.count(data) != total:
             return False
@@ -136,14 +136,14 @@ class Swarm:
         record.counts.fromlist([count] * total)
         return True
 
-    def _account_each(self, connections: list[Connection], lot: Lot, sure_until_us: int) -> None:
+    def _account_each(self, connections: list[Connection], batch: ReadBatch, sure_until_us: int) -> None:
         """Account for a batch of any reads, one after another."""
         record, known = self.record, self._known
         add_arrival, add_read = record.arrivals_us.append, record.reads_us.append
         add_first, add_count = record.firsts.append, record.counts.append
         latest: bytes | None = None
         first = last = count = 0
-        for connection, data, arrival_us, read_us in zip(connections, *lot, strict=False):
+        for connection, data, arrival_us, read_us in zip(connections, *batch, strict=False):
             if data is None:
                 continue
             if data == latest and connection.last + 1 == first and not connection.rest:

@@ -13,6 +13,7 @@ import threading
 
 from app import clock
 from app import settings as settings_module
+from app.core.exit_codes import EXIT_OK
 from app.i18n import Words, terminal_language
 from app.tools.doctor import ask, examine, machine_checks, show
 from app.tools.doctor.finding import Finding, FindingState
@@ -31,12 +32,12 @@ def main() -> int:
     settings = settings_module.read(os.environ)
     subject, parent_pid = subject_of(settings), os.getppid()
     if not _is_ready(subject, parent_pid=parent_pid):
-        return 0
+        return EXIT_OK
     words = Words(terminal_language(os.environ, settings.language))
     findings = look(subject, since, authority=settings.tls_authority or None)
     if os.getppid() == parent_pid:  # Findings about a service that has ended meanwhile would be misleading.
         print("\n".join(report(findings, words)), flush=True)
-    return 0
+    return EXIT_OK
 
 
 def report(findings: list[Finding], words: Words) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from app import settings as settings_module
 from app.core.errors import SiarError
+from app.core.exit_codes import EXIT_FAILURE, EXIT_OK
 from app.tools.doctor import ask
 from app.tools.doctor.subject import Subject, subject_of
 
@@ -31,12 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         subject = subject_of(settings)
     except SiarError as error:
         print(f"siar: {error}", file=sys.stderr)
-        return 1
+        return EXIT_FAILURE
     # `serve --https` creates a certificate that no setting mentions, so HTTPS is tried in any case.
     answers = [_answer(replace(subject, is_secure=is_secure)) for is_secure in {subject.is_secure, True}]
     if "200" not in answers:
         print(f"siar: not healthy: GET /healthz: {', '.join(answers)}", file=sys.stderr)
-    return int("200" not in answers)
+    return EXIT_OK if "200" in answers else EXIT_FAILURE
 
 
 def _answer(subject: Subject) -> str:

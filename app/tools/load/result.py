@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.errors import Malformed
+from app.core.exit_codes import EXIT_FAILURE, EXIT_GATE, EXIT_OK, EXIT_UNFIT
 from app.core.trial import Severity
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.statistics.quantile import median
@@ -27,11 +28,6 @@ from app.tools.load.levels import FIGURES, Level, levels_of
 from app.tools.load.probe_line import ProbeLine
 from app.tools.load.trial_line import FloorLine, TrialLine
 from app.tools.load.vps_study import Study, study_with_run
-
-EXIT_OK = 0
-EXIT_FAILURE = 1
-EXIT_UNFIT = 3
-EXIT_GATE = 99
 
 VALID_SHARE_MIN = 0.5
 """Minimum share of a level's valid trials: with fewer, the remainder is a selection, not a measurement."""

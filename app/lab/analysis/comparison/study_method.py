@@ -198,4 +198,6 @@ def _stamps_of(counted: Sequence[TrialRecord]) -> Stamps:
 
 def _ahead_us(record: TrialRecord) -> dict[int, float]:
     """Return how far each client's wall clock was ahead of its own clock, for clients that reported it."""
-    return {each.client: each.wall_ahead_us for each in record.conducts if each.wall_ahead_us is not None}
+    return {
+        each.client: each.wall_ahead_us for each in record.lifecycle_reports if each.wall_ahead_us is not None
+    }

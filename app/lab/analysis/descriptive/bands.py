@@ -76,7 +76,7 @@ class Bands:
                 delivered=metrics.delivered,
                 late=metrics.late,
                 lost=metrics.lost,
-                asleep=sum(each.asleep_ms > 0 for each in record.conducts),
+                asleep=sum(each.asleep_ms > 0 for each in record.lifecycle_reports),
             )
         )
 

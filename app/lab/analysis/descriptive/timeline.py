@@ -65,10 +65,10 @@ class TimelineFigures:
 
 def timeline_figures(trial: AnalysedTrial) -> TimelineFigures | None:
     """Compute the figures of one trial; `None` for a trial from before timelines were recorded."""
-    course = trial.record.course
-    if course is None:
+    timeline = trial.record.timeline
+    if timeline is None:
         return None
-    first = [each for each in course.openings if each.place == 0 and each.ready_us is not None]
+    first = [each for each in timeline.openings if each.place == 0 and each.ready_us is not None]
     recoveries_ms = recoveries_of(trial.record)
     return TimelineFigures(
         connect_ms_p50=median(known(_since_began_ms(each, each.connected_us) for each in first)),
@@ -78,13 +78,15 @@ def timeline_figures(trial: AnalysedTrial) -> TimelineFigures | None:
         recovery_ms_max=max(recoveries_ms, default=None),
         cpu_process_percent_mean=mean(known(process_percent(trial))),
         cpu_kernel_percent_mean=mean(known(kernel_percent(trial))),
-        upload_bytes=sum(each.payload_bytes for each in course.uploads) if course.uploads_known else None,
+        upload_bytes=sum(each.payload_bytes for each in timeline.uploads) if timeline.uploads_known else None,
     )
 
 
 def timeline_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTrial]) -> TimelineRow:
     """Compute the row: CPU from the trials that count, connections from all trials, since breaks void a trial."""
-    openings = [each for trial in all_trials if trial.record.course for each in trial.record.course.openings]
+    openings = [
+        each for trial in all_trials if trial.record.timeline for each in trial.record.timeline.openings
+    ]
     first = [each for each in openings if each.place == 0 and each.ready_us is not None]
     breaks = sum(trial.record.disconnects for trial in all_trials)
     seats = sum(trial.record.spec.clients for trial in all_trials)
@@ -111,7 +113,7 @@ def recoveries_of(record: TrialRecord) -> list[float]:
 
     It is the first arrival after the break minus the last before, by the client's clock.
     """
-    openings = record.course.openings if record.course else ()
+    openings = record.timeline.openings if record.timeline else ()
     breaks = [(each.client, each.lost_us) for each in openings if each.lost_us is not None]
     if not breaks:
         return []
@@ -131,19 +133,19 @@ def recoveries_of(record: TrialRecord) -> list[float]:
 
 def process_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
     """Return the process share per second, in percent of all cores; empty where it was not recorded."""
-    course, cores = trial.record.course, trial.cpu.cores
+    timeline, cores = trial.record.timeline, trial.cpu.cores
     return tuple(
         None if each.process_s is None or not cores else 100 * each.process_s / (each.wall_s * cores)
-        for each in (course.cpu_seconds if course else ())
+        for each in (timeline.cpu_seconds if timeline else ())
     )
 
 
 def kernel_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
     """Return the kernel share of the whole machine per second, in percent of all cores; empty where not recorded."""
-    course, cores = trial.record.course, trial.cpu.cores
+    timeline, cores = trial.record.timeline, trial.cpu.cores
     return tuple(
         100 * each.kernel_s / (each.wall_s * cores) if cores else None
-        for each in (course.cpu_seconds if course else ())
+        for each in (timeline.cpu_seconds if timeline else ())
     )
 
 

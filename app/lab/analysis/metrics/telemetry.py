@@ -85,7 +85,7 @@ def telemetry(record: TrialRecord, plan: Plan) -> tuple[Telemetry, ...]:
     start_us = min(each.due_us for each in measured)
     length_s = (max(each.due_us for each in measured) - start_us) / 1e6 + 1 / own_plan.rate_hz
     seconds = max(1, floor(length_s + 1e-6))
-    uploads = _uploads_by_client(record.course)
+    uploads = _uploads_by_client(record.timeline)
     return tuple(
         replace(
             _client_series(
@@ -173,12 +173,12 @@ def _client_series(
     )
 
 
-def _uploads_by_client(course: TrialTimeline | None) -> dict[int, list[Upload]] | None:
+def _uploads_by_client(timeline: TrialTimeline | None) -> dict[int, list[Upload]] | None:
     """Return the uploads by client, without clients that sent nothing; `None` where clients did not report uploads."""
-    if course is None or not course.uploads_known:
+    if timeline is None or not timeline.uploads_known:
         return None
     found: dict[int, list[Upload]] = {}
-    for each in course.uploads:
+    for each in timeline.uploads:
         found.setdefault(each.client, []).append(each)
     return found
 

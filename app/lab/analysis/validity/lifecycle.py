@@ -41,7 +41,7 @@ def phone_warnings(record: TrialRecord) -> Iterator[TrialWarning]:
     """Check by the phones' own reports that each of them took part from beginning to end."""
     if record.spec.idle or not record.published:
         return
-    reports = {each.client: each for each in record.conducts}
+    reports = {each.client: each for each in record.lifecycle_reports}
     if silent := [client for client in record.participants if client not in reports]:
         yield void(
             "phone_silent",

@@ -90,7 +90,7 @@ def phones_table(analysis: Analysis) -> Table | None:
 
 def _is_void_by(client: int, record: TrialRecord) -> bool:
     """Tell whether this participant made a trial invalid; one without a report on a trial that began did."""
-    report = next((each for each in record.conducts if each.client == client), None)
+    report = next((each for each in record.lifecycle_reports if each.client == client), None)
     return record.published > 0 if report is None else _is_at_fault(report)
 
 

@@ -127,7 +127,7 @@ def _bound_ms(delivery: Delivery) -> float:
 
 
 def _was_asleep(trial: AnalysedTrial, client: int) -> bool:
-    return any(each.client == client and each.asleep_ms > 0 for each in trial.record.conducts)
+    return any(each.client == client and each.asleep_ms > 0 for each in trial.record.lifecycle_reports)
 
 
 def _median_of_all_ms(analysis: Analysis, arm: Arm) -> float | None:

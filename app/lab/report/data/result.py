@@ -124,12 +124,12 @@ def _trial(trial: AnalysedTrial) -> Json:
         "jitter_ms": metrics.jitter_ms,
         "cpu": asdict(cpu),
         "course": asdict(timeline) if (timeline := timeline_figures(trial)) is not None else None,
-        "cpu_seconds": [asdict(each) for each in trial.record.course.cpu_seconds]
-        if trial.record.course is not None
+        "cpu_seconds": [asdict(each) for each in trial.record.timeline.cpu_seconds]
+        if trial.record.timeline is not None
         else None,
         "split": asdict(trial.split) if trial.split is not None else None,
         "participants": [pseudonym(client) for client in trial.record.participants],
-        "conducts": [_lifecycle(each) for each in trial.record.conducts],
+        "conducts": [_lifecycle(each) for each in trial.record.lifecycle_reports],
         "valid": trial.valid,
         "in_comparison": trial.in_comparison,
         "warnings": [_warning(each) for each in trial.warnings],

@@ -63,7 +63,7 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     **openapi_room.SUMMARIES,
     **openapi_runs.SUMMARIES,
 }
-"""What each path does, and the status and type of a good answer."""
+"""Summary of each path, and status and type of its successful response."""
 
 
 def _query(name: str, description: str, kind: str = "string") -> Json:

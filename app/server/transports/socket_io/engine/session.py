@@ -11,6 +11,7 @@ from engineio import packet
 from engineio.packet import Packet
 
 from app import clock
+from app.core import rate
 from app.core.errors import MalformedFrame
 from app.server.transports.socket_io.engine.host import SessionHost
 from app.server.transports.socket_io.engine.outgoing import Outgoing
@@ -29,7 +30,7 @@ class EngineSession(Outgoing):
     """
 
     __slots__ = (
-        *("_allowed_us", "_unread_answers", "_user_session"),
+        *("_theoretical_us", "_unread_answers", "_user_session"),
         *("address", "has_joined", "is_deflated", "is_posting", "pong_due_us", "sid"),
     )
 
@@ -47,8 +48,8 @@ class EngineSession(Outgoing):
         self._user_session: dict[str, Any] | None = None
         self.is_posting = False
         """True if a POST is in progress."""
-        self._allowed_us = 0
-        """State of the rate limit: the time at which the packets so far would have come at the allowed rate."""
+        self._theoretical_us = 0.0
+        """State of the rate limit: theoretical arrival time of its next packet (`app.core.rate`)."""
         self._unread_answers = 0
         """Answered messages whose answers the client has not read."""
 
@@ -97,15 +98,16 @@ class EngineSession(Outgoing):
 
     def charge(self, count: int) -> None:
         """Count `count` packets against the rate limit; a violation is raised only with the next received packet."""
-        self._allowed_us = (
-            max(self._allowed_us, clock.monotonic_us()) + self.server.limits.packet_pause_us * count
+        self._theoretical_us = rate.advance(
+            self._theoretical_us, clock.monotonic_us(), self.server.limits.packet_pause_us, count
         )
 
     def count_packet(self, count: int = 1) -> None:
-        """Enforce the incoming rate limit (the generic cell rate algorithm, ITU-T I.371). Raises `MalformedFrame`."""
+        """Count `count` packets and enforce the rate limit. Raises `MalformedFrame`."""
         limits = self.server.limits
         self.charge(count)
-        if self._allowed_us - clock.monotonic_us() > limits.packet_pause_us * limits.packets_burst_max:
+        tolerance_us = limits.packet_pause_us * limits.packets_burst_max
+        if rate.wait_us(self._theoretical_us, clock.monotonic_us(), tolerance_us) > 0:
             raise MalformedFrame(f"More than {limits.packets_per_s} packets came in a second, for too long.")
 
     # -- polling -------------------------------------------------------------------------------------------------
