@@ -11,11 +11,24 @@ import secrets
 import time
 from dataclasses import dataclass
 from time import monotonic_ns as monotonic_ns  # Re-exported: a wrapper would double the cost of a call.
+from typing import Protocol
 
 from app.core.units import MonotonicUs, ServerUs
 
 _anchor_us = time.time_ns() // 1000 - time.monotonic_ns() // 1000
 _timebase = secrets.token_hex(8)
+
+
+class Clock(Protocol):
+    """What a component that is given its clock reads. This module is one; a test may hand in another."""
+
+    def now_us(self) -> ServerUs:
+        """Return the present moment in the server's time base."""
+        ...
+
+    def monotonic_us(self) -> MonotonicUs:
+        """Return the present moment of CLOCK_MONOTONIC."""
+        ...
 
 
 def fix(*, anchor_us: int, timebase: str) -> None:

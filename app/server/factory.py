@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import flask
 
-from app import clock
+from app import clock as system_clock
 from app import settings as settings_module
+from app.clock import Clock
+from app.core.sentence import Sentence
 from app.paths import ROOT
+from app.server.broker.base import Broker
 from app.server.services import Services, build
 from app.server.web import errors, shared_broker
 from app.server.web.current import KEY
@@ -24,6 +29,8 @@ from app.server.web.runs import comparisons, presets, runs, trials
 from app.server.web.service import assets, authority, metrics, openapi, pages, probes
 from app.server.wsgi import gunicorn_master
 from app.settings import Settings
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class SiarApp(flask.Flask):
@@ -43,19 +50,25 @@ class SiarApp(flask.Flask):
         return self.services.is_drained()
 
 
-def create_app(settings: Settings | None = None) -> SiarApp:
-    """Create a service with its own broker and connections. Without `settings`, read them from the environment."""
+def create_app(
+    settings: Settings | None = None, *, broker: Broker | None = None, clock: Clock | None = None
+) -> SiarApp:
+    """Create a service with its own connections. Without `settings`, read them from the environment.
+
+    `broker` replaces the one that the settings name. `clock` replaces the system's for rate limits, throttles, operators'
+    sessions, the room and runners. Fan-out, trials, the broker and the spool read `app.clock` themselves: their stamps must
+    be comparable between processes.
+    """
     if settings is None:
         settings = settings_module.read(os.environ)
     if settings.anchor_us is not None:
-        clock.fix(anchor_us=settings.anchor_us, timebase=settings.timebase)
+        system_clock.fix(anchor_us=settings.anchor_us, timebase=settings.timebase)
     _set_log_level(settings.log_level)
     refused = gunicorn_master.check_start(settings)
     app = SiarApp("app", root_path=str(ROOT), template_folder="templates", static_folder="static")
     app.config["MAX_CONTENT_LENGTH"] = 0  # Each view that reads a body sets its own limit.
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.wsgi_app = Policy(app.wsgi_app, clock_port=settings.clock_port)  # type: ignore[method-assign]
-    services = build(app, settings)  # Also puts Socket.IO's middleware around the application.
+    services = build(app, settings, broker=broker, clock=clock or system_clock)
     app.extensions[KEY] = services
     errors.register(app)
     shared_broker.register(app, workers=settings.workers)
@@ -84,16 +97,31 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         self_test,
     ):
         app.register_blueprint(view.blueprint)
-    app.wsgi_app = Guard(  # type: ignore[method-assign]
-        app.wsgi_app,
-        allowed_hosts=settings.allowed_hosts,
-        requests=services.requests,
-        trusted_proxies=settings.trusted_proxies,
-        prefix=settings.prefix,
-    )
-    app.wsgi_app = OneProcess(app.wsgi_app, workers=settings.workers, refused=refused)  # type: ignore[method-assign]
+    for wrap in _wsgi_wrappers(services, refused):
+        app.wsgi_app = wrap(app.wsgi_app)  # type: ignore[method-assign, assignment]
     metrics.publish_counters(services)
     return app
+
+
+def _wsgi_wrappers(services: Services, refused: Sentence | None) -> list[Callable[[WsgiApp], WsgiApp]]:
+    """Return the WSGI middleware around the Flask application, innermost first: a request passes it from the end."""
+    settings = services.settings
+    return [
+        # Next to Flask: its pages need security headers, while Socket.IO's polling responses stay short.
+        lambda app: Policy(app, clock_port=settings.clock_port),
+        # Around Flask and its headers: Socket.IO's requests go to the library without becoming Flask requests.
+        services.socketio.wrap,
+        # Around both: foreign origins and hosts are refused for Socket.IO too, and both see the forwarded address and path.
+        lambda app: Guard(
+            app,
+            allowed_hosts=settings.allowed_hosts,
+            requests=services.requests,
+            trusted_proxies=settings.trusted_proxies,
+            prefix=settings.prefix,
+        ),
+        # Outermost: under an unfit server nothing is served, whatever the request says, and nothing is counted.
+        lambda app: OneProcess(app, workers=settings.workers, refused=refused),
+    ]
 
 
 def _set_log_level(level: str) -> None:

@@ -134,9 +134,14 @@ class Runners:
     """The current runner and earlier ones. `on_end` is called with each one after it has ended."""
 
     def __init__(
-        self, on_end: Callable[[Runner], None] = lambda _runner: None, *, patience_us: int = PATIENCE_US
+        self,
+        on_end: Callable[[Runner], None] = lambda _runner: None,
+        *,
+        patience_us: int = PATIENCE_US,
+        now_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
         self._on_end = on_end
+        self._now_us = now_us
         self._patience_us = patience_us
         self._runners: OrderedDict[str, Runner] = OrderedDict()
         self._lock = threading.Lock()
@@ -169,7 +174,7 @@ class Runners:
         runner = self.of(run)
         if runner is None or runner.is_over:
             raise Conflict(refusal("run_not_under_way", run=run[:64]))
-        now_us = clock.monotonic_us()
+        now_us = self._now_us()
         if runner.stop_asked_us is None:
             runner.stop_asked_us = now_us
             runner.process.send_signal(signal.SIGINT)

@@ -10,7 +10,8 @@ from typing import Any
 import flask
 from werkzeug.sansio.http import parse_cookie
 
-from app import clock
+from app import clock as system_clock
+from app.clock import Clock
 from app.core.rate import Rate, SharedRate
 from app.core.units import ServerUs
 from app.server.auth_throttle import AuthThrottle
@@ -75,6 +76,8 @@ class Services:
     """The components by name. Views get them from `flask.current_app.extensions["siar"]`."""
 
     settings: Settings
+    clock: Clock
+    """Clock of rate limits, throttles, operators' sessions, the room and runners."""
     broker: Broker
     history_cache: HistoryCache | None
     """Cache of history responses; `None` if each is built from this process's own memory."""
@@ -124,9 +127,12 @@ class Services:
         return not self.fanout.flusher.ending
 
 
-def build(app: flask.Flask, settings: Settings) -> Services:
-    """Create all components that `settings` ask for, and attach them to `app`."""
-    broker = make_broker(settings)
+def build(
+    app: flask.Flask, settings: Settings, *, broker: Broker | None = None, clock: Clock = system_clock
+) -> Services:
+    """Create all components that `settings` ask for, and attach them to `app`. `broker` replaces the one they name."""
+    if broker is None:
+        broker = make_broker(settings)
     flusher = Flusher(
         Loop(),
         frames_max=settings.queue_notifications_max,
@@ -140,7 +146,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         loopback_is_exempt=not settings.trusted_proxies,
     )
     devices = Devices(settings.runs_dir)
-    room = Room(runner_silence_us=round(settings.runner_silence_s * 1e6))
+    room = Room(now_us=clock.now_us, runner_silence_us=round(settings.runner_silence_s * 1e6))
     compresses = _compression(settings, room, devices)
     sse, socketio = _transports(app, settings, fanout, broker, admission, devices, compresses)
     run = settings.run or live_run_id()
@@ -148,6 +154,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
     trials = Trials(broker, fanout, requests_answered=requests.answered)
     return Services(
         settings=settings,
+        clock=clock,
         broker=broker,
         history_cache=make_history_cache(settings, broker),
         fanout=fanout,
@@ -179,11 +186,15 @@ def build(app: flask.Flask, settings: Settings) -> Services:
             network_burst=FORGET_BURST_OF_NETWORK,
         ),
         operators=Operators(
-            token=settings.admin_token, first_key=settings.operator_key if settings.first_link else ""
+            token=settings.admin_token,
+            first_key=settings.operator_key if settings.first_link else "",
+            now_us=clock.monotonic_us,
         ),
         archive=RunIndex(settings.runs_dir),
         trash=Trash(settings.runs_dir),
-        runners=Runners(on_end=lambda runner: _release_after(runner, room, trials)),
+        runners=Runners(
+            on_end=lambda runner: _release_after(runner, room, trials), now_us=clock.monotonic_us
+        ),
     )
 
 
@@ -254,4 +265,4 @@ def _transports(
 
 def live_run_id() -> str:
     """Return the live run's id: the start time, so that ids sort by it, and part of the timebase."""
-    return f"live-{clock.timestamp(clock.now_us())}-{clock.timebase()[:4]}"
+    return f"live-{system_clock.timestamp(system_clock.now_us())}-{system_clock.timebase()[:4]}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from app.core.units import ServerUs
+from app.server.room.phase_machine import COUNTDOWN_US
 from app.server.room.phases import Experiment, Phase
-from app.server.room.room import COUNTDOWN_US, Room
+from app.server.room.room import Room
 from app.server.room.trial import RoomTrial
 
 ONE_MORE_US = 1
@@ -18,6 +19,10 @@ class StoppedClock:
 
     def __call__(self) -> ServerUs:
         return self.us
+
+
+def move(clock: StoppedClock, us: int) -> None:
+    clock.us = ServerUs(clock.us + us)
 
 
 class Bench:
@@ -37,7 +42,7 @@ class Bench:
             self.room.report(device, {"ready": True})
 
     def pass_time(self, us: int, *, heard_of: tuple[str, ...] = ()) -> None:
-        self.clock.us = ServerUs(self.clock.us + us)
+        move(self.clock, us)
         for device in heard_of:
             self.room.report(device, {})
 

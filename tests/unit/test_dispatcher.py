@@ -44,12 +44,11 @@ def elsewhere() -> Served:
 @pytest.fixture
 def entrance(socket_io: Served, elsewhere: Served) -> SocketIoDispatcher:
     middleware = SimpleNamespace(
-        wsgi_app=elsewhere,
         engineio_app=SimpleNamespace(handle_request=socket_io),
         engineio_path="/socket.io/",
         flask_app="the app",
     )
-    return SocketIoDispatcher(middleware)
+    return SocketIoDispatcher(elsewhere, middleware)
 
 
 @pytest.fixture

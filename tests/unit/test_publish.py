@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app.core.errors import BrokerAway
+from app.server.broker.base import Draft
+from app.server.broker.memory import MemoryBroker
 from app.server.factory import SiarApp, create_app
 from app.settings import Settings
 
@@ -92,21 +95,27 @@ def test_too_much_is_held_back_with_the_time_to_wait(tmp_path: Path) -> None:
     assert second.get_json()["code"] == "publish_too_fast"
 
 
-def test_what_the_broker_could_not_do_is_said_and_not_tried_again(
-    app: SiarApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tries: list[object] = []
+class AbsentBroker(MemoryBroker):
+    """A broker that cannot be reached."""
 
-    def away(drafts: object) -> None:
-        tries.append(drafts)
+    def __init__(self) -> None:
+        super().__init__(count_max=10, bytes_max=10**6, age_max_us=10**12)
+        self.tries: list[Sequence[Draft]] = []
+
+    def publish_all(self, drafts: Sequence[Draft]) -> NoReturn:
+        self.tries.append(drafts)
         raise BrokerAway("not there")
 
-    monkeypatch.setattr(app.services.broker, "publish_all", away)
+
+def test_what_the_broker_could_not_do_is_said_and_not_tried_again(tmp_path: Path) -> None:
+    broker = AbsentBroker()
+    app = create_app(Settings(admin_token=DRAWN, runs_dir=tmp_path), broker=broker)
+
     answer = publish(app.test_client())
 
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "1"
-    assert len(tries) == 1
+    assert len(broker.tries) == 1
 
 
 KEY = 'a "b" \\ c'

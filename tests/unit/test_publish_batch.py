@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from werkzeug.test import TestResponse
 
-from app import clock
-from app.core.errors import BrokerAway, NotKept
+from app.core.errors import BrokerAway, NotKept, SiarError
+from app.core.units import MonotonicUs, ServerUs
+from app.server.broker.base import Draft
+from app.server.broker.memory import MemoryBroker
 from app.server.factory import SiarApp, create_app
 from app.server.source import Trial, TrialOrder
 from app.server.web.publish import batch
@@ -22,8 +24,34 @@ TOKEN = "d" * 40
 BODY = {"title": "t", "body": ""}
 
 
+class StoppedClock:
+    """A clock that stands still."""
+
+    def now_us(self) -> ServerUs:
+        return ServerUs(10**15)
+
+    def monotonic_us(self) -> MonotonicUs:
+        return MonotonicUs(10**12)
+
+
+class FailingBroker(MemoryBroker):
+    """A broker that cannot publish."""
+
+    def __init__(self, error: type[SiarError]) -> None:
+        super().__init__(count_max=10, bytes_max=10**6, age_max_us=10**12)
+        self._error = error
+
+    def publish_all(self, drafts: Sequence[Draft]) -> NoReturn:
+        raise self._error("not now")
+
+
 def made(tmp_path: Path, **settings: Any) -> SiarApp:
     return create_app(Settings(admin_token=TOKEN, runs_dir=tmp_path, **settings))
+
+
+def made_at_rest(tmp_path: Path, *, publish_per_s_max: int) -> SiarApp:
+    settings = Settings(admin_token=TOKEN, runs_dir=tmp_path, publish_per_s_max=publish_per_s_max)
+    return create_app(settings, clock=StoppedClock())
 
 
 @pytest.fixture
@@ -219,15 +247,8 @@ def test_refusals_are_in_the_readers_language(app: SiarApp) -> None:
     assert english["detail"] != indonesian["detail"]
 
 
-@pytest.fixture
-def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stop the monotonic clock."""
-    monkeypatch.setattr(clock, "monotonic_us", lambda: 10**12)
-
-
-@pytest.mark.usefixtures("at_rest")
 def test_a_batch_that_is_too_much_now_is_held_back_as_a_whole_and_costs_nothing(tmp_path: Path) -> None:
-    app = made(tmp_path, publish_per_s_max=10)
+    app = made_at_rest(tmp_path, publish_per_s_max=10)
     send(app, as_array(*[BODY] * 6))
 
     refused = send(app, as_array(*titled("a", "b", "c", "d", "e")))
@@ -241,9 +262,8 @@ def test_a_batch_that_is_too_much_now_is_held_back_as_a_whole_and_costs_nothing(
     assert titles(app)[6:] == ["f", "g", "h", "i"]
 
 
-@pytest.mark.usefixtures("at_rest")
 def test_what_cannot_be_read_does_not_count(tmp_path: Path) -> None:
-    app = made(tmp_path, publish_per_s_max=4)
+    app = made_at_rest(tmp_path, publish_per_s_max=4)
     batches: list[list[object]] = [[BODY, {}, {}], [BODY, BODY, BODY], [{}, {}], [BODY, {}]]
 
     statuses = [send(app, as_array(*each)).status_code for each in batches]
@@ -288,14 +308,11 @@ def test_what_publishes_nothing_disturbs_no_trial(app: SiarApp, trial: Trial) ->
     assert trial.state == "running"
 
 
-@pytest.mark.parametrize(("error", "status"), [(BrokerAway("gone"), 503), (NotKept("full"), 507)])
+@pytest.mark.parametrize(("error", "status"), [(BrokerAway, 503), (NotKept, 507)])
 def test_what_the_broker_cannot_do_is_the_answer_to_all(
-    app: SiarApp, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+    tmp_path: Path, error: type[SiarError], status: int
 ) -> None:
-    def fail(_drafts: object) -> None:
-        raise error
-
-    monkeypatch.setattr(app.services.broker, "publish_all", fail)
+    app = create_app(Settings(admin_token=TOKEN, runs_dir=tmp_path), broker=FailingBroker(error))
 
     assert send(app, as_array(BODY, BODY)).status_code == status
 

@@ -10,9 +10,10 @@ import pytest
 
 from app.core.errors import Conflict, Unknown
 from app.server.room import views
+from app.server.room.attendance import PARTICIPANT_SILENCE_US
 from app.server.room.participant import AWAY_AFTER_US
+from app.server.room.phase_machine import COUNTDOWN_US, LATECOMERS_US
 from app.server.room.phases import Experiment, Phase
-from app.server.room.room import COUNTDOWN_US, LATECOMERS_US, PARTICIPANT_SILENCE_US
 from app.server.room.seats import PARTICIPANTS_MAX
 from tests.unit.support_room import ONE_MORE_US, Bench
 
@@ -26,7 +27,7 @@ def test_it_starts_by_itself_when_as_many_as_wanted_are_ready() -> None:
     bench.ready("b")
 
     assert (before, bench.room.phase) == (Phase.GATHERING, Phase.COUNTDOWN)
-    assert bench.room.countdown_to_us == bench.clock.us + COUNTDOWN_US
+    assert bench.room.phases.countdown_to_us == bench.clock.us + COUNTDOWN_US
 
 
 def test_the_countdown_ends_in_a_running_experiment() -> None:
@@ -40,7 +41,7 @@ def test_the_countdown_ends_in_a_running_experiment() -> None:
     bench.pass_time(ONE_MORE_US)
 
     assert (before, bench.room.phase) == (Phase.COUNTDOWN, Phase.RUNNING)
-    assert bench.room.countdown_to_us is None
+    assert bench.room.phases.countdown_to_us is None
 
 
 def test_enough_phones_wait_for_a_latecomer_and_not_for_ever() -> None:

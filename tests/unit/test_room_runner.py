@@ -9,8 +9,9 @@ import pytest
 
 from app.core.errors import Conflict
 from app.server.room import views
+from app.server.room.current_run import ENDED_RUNS_MAX, RUNNER_SILENCE_US
 from app.server.room.phases import Experiment, Phase
-from app.server.room.room import ENDED_RUNS_MAX, RUNNER_SILENCE_US, RUNNER_SILENT, Room
+from app.server.room.room import RUNNER_SILENT, Room
 from tests.unit.support_room import ONE_MORE_US, Bench, trial
 
 
@@ -29,7 +30,7 @@ def test_what_a_cancelled_runner_says_late_does_not_reach_the_next_experiment(ac
         }[act]()
 
     assert bench.room.phase is Phase.GATHERING
-    assert bench.room.progress == {}
+    assert bench.room.current.progress == {}
 
 
 def test_a_room_that_is_closed_already_is_closed_again_in_peace() -> None:

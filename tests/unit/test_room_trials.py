@@ -50,7 +50,7 @@ def test_progress_that_says_less_keeps_what_was_said_before() -> None:
 
     bench.room.set_progress({"round": 2, "rounds": None, "results": None}, run="run-1")
 
-    assert bench.room.progress == {**said, "round": 2}
+    assert bench.room.current.progress == {**said, "round": 2}
 
 
 def test_a_pause_that_has_not_begun_can_be_taken_back() -> None:

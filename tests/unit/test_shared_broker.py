@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
+from app.server.broker.memory import MemoryBroker
 from app.server.factory import create_app
-from app.server.web import shared_broker
 from app.settings import Settings
 
 OPERATOR = {"Authorization": "Bearer t"}
@@ -16,9 +16,9 @@ OPERATOR = {"Authorization": "Bearer t"}
 
 @pytest.fixture
 def client(tmp_path: Path) -> FlaskClient:
-    app = create_app(Settings(admin_token="t", runs_dir=tmp_path))
-    shared_broker.register(app, workers=2)  # The settings would ask for Redis.
-    return app.test_client()
+    settings = Settings(admin_token="t", runs_dir=tmp_path, workers=2, broker="redis://localhost:1")
+    broker = MemoryBroker(count_max=10, bytes_max=10**6, age_max_us=10**12)
+    return create_app(settings, broker=broker).test_client()
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ class Stage:
             topics_max=10,
             identify=lambda: None,
         )
-        self._client = Client(app.wsgi_app)
+        self._client = Client(self.transport.wrap(app.wsgi_app))
 
     def open(self) -> str:
         """A session; its `sid`."""

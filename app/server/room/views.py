@@ -46,14 +46,14 @@ def assignment(room: Room, device: str) -> dict[str, Any]:
                 "joined": is_in,
                 "removed": room.was_removed(device),
             },
-            "trial": room.trial.wire(device=device) if room.trial and is_in else None,
+            "trial": room.current.trial.wire(device=device) if room.current.trial and is_in else None,
             "result_url": result_url,
         }
 
 
 def poll_after_ms(room: Room, participant: Participant | None) -> int:
     """Return a phone's polling interval. During a trial it lasts to the trial's end, but a minute at most."""
-    trial = room.trial
+    trial = room.current.trial
     if trial is None or trial.state != STATE_RUNNING or trial.ends_us is None:
         return max(POLL_MS[room.phase], POLL_MS_PER_PHONE * len(room.present()))
     seat = participant.seat if participant else 0
@@ -64,7 +64,7 @@ def poll_after_ms(room: Room, participant: Participant | None) -> int:
 def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
     """Return everything, for the operator's page and the runner."""
     with room.lock:
-        common, trial = _common(room), room.trial
+        common, trial = _common(room), room.current.trial
         return {
             **common,
             "plan": dict(room.experiment.plan) if room.experiment else {},
@@ -72,7 +72,7 @@ def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
             "trial": None
             if trial is None
             else {**trial.public(), "topic": trial.topic, "participants": sorted(trial.participants)},
-            "pause_wanted": room.pause_wanted,
+            "pause_wanted": room.phases.pause_wanted,
             "progress": _progress(room, language),
             "result": room.result,
         }
@@ -81,7 +81,7 @@ def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
 def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
     """Return what everybody in the classroom may see: seats and names, but no device ids and no personal links."""
     with room.lock:
-        common, trial = _common(room), room.trial
+        common, trial = _common(room), room.current.trial
         seats = {each.device: each.seat for each in room.seats}
         return {
             **common,
@@ -118,19 +118,19 @@ def _common(room: Room) -> dict[str, Any]:
         "wanted_count": experiment.wanted_count if experiment else 0,
         "ready_count": room.ready_count(),
         "length_s": experiment.length_s if experiment else None,
-        "round": room.progress.get("round"),
-        "rounds": room.progress.get("rounds"),
-        "remaining_s": room.progress.get("remaining_s"),
-        "countdown_to_us": room.countdown_to_us,
+        "round": room.current.progress.get("round"),
+        "rounds": room.current.progress.get("rounds"),
+        "remaining_s": room.current.progress.get("remaining_s"),
+        "countdown_to_us": room.phases.countdown_to_us,
         "closed_because": room.closed_because,
     }
 
 
 def _progress(room: Room, language: str) -> dict[str, Any]:
     """Return the runner's progress with its notes in the reader's language."""
-    found = room.progress.get("notes") or []
-    notes = [render_note(each, language=language, name_of=room.seat_name) for each in found]
-    return {**room.progress, "notes": notes} if found else room.progress
+    found = room.current.progress.get("notes") or []
+    notes = [render_note(each, language=language, name_of=room.attendance.seat_name) for each in found]
+    return {**room.current.progress, "notes": notes} if found else room.current.progress
 
 
 def _participant(room: Room, each: Participant) -> dict[str, Any]:

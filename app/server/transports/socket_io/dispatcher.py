@@ -11,6 +11,7 @@ from typing import Any
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
+WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
 class _Stream:
@@ -27,10 +28,10 @@ class _Stream:
 
 
 class SocketIoDispatcher:
-    """A WSGI application that replaces the library's middleware (`flask_socketio.SocketIO.sockio_mw`)."""
+    """WSGI middleware that replaces the library's own (`flask_socketio.SocketIO.sockio_mw`) around `app`."""
 
-    def __init__(self, middleware: Any) -> None:
-        self._serve_others = middleware.wsgi_app
+    def __init__(self, app: WsgiApp, middleware: Any) -> None:
+        self._serve_others = app
         self._serve = middleware.engineio_app.handle_request
         self._path: str = middleware.engineio_path
         self._flask_app = middleware.flask_app
@@ -38,7 +39,7 @@ class SocketIoDispatcher:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Serve a request."""
         if not (environ.get("PATH_INFO") or "").startswith(self._path):
-            return self._serve_others(environ, start_response)  # type: ignore[no-any-return]
+            return self._serve_others(environ, start_response)
         # A copy, because the session keeps it for as long as it lives.
         environ = {**environ, "flask.app": self._flask_app}
         if "gunicorn.socket" in environ:

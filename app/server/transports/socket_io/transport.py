@@ -19,7 +19,7 @@ from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW,
 from app.server.fanout.fanout import Connection, Fanout
 from app.server.transports.socket_io.connect_request import read_auth
 from app.server.transports.socket_io.connections import SocketIoChannel, SocketIoConnection
-from app.server.transports.socket_io.dispatcher import SocketIoDispatcher
+from app.server.transports.socket_io.dispatcher import SocketIoDispatcher, WsgiApp
 from app.server.transports.socket_io.engine.direct_websocket import direct_websocket
 from app.server.transports.socket_io.engine.limits import CONNECT_TIMEOUT_S, IncomingLimits
 from app.server.transports.socket_io.engine.server import Compresses, EngineServer
@@ -63,6 +63,7 @@ class SocketIoTransport:
         self._identify = identify
         self._connections: dict[str, SocketIoConnection] = {}
         self._replay_packets = ReplayPackets()
+        inner = app.wsgi_app
         self.socketio = SocketIO(
             app,
             async_handlers=False,  # A peer's event must neither cost a green thread nor leave our `try`.
@@ -72,7 +73,7 @@ class SocketIoTransport:
             client_manager=ClientManager(connected=self.connected, forget=self.forget),
             manage_session=False,
         )
-        app.wsgi_app = SocketIoDispatcher(self.socketio.sockio_mw)  # type: ignore[method-assign]
+        app.wsgi_app = inner  # type: ignore[method-assign]  # Undoes the library's wrapping; see `wrap`.
         self._server: socketio.Server = self.socketio.server
         websocket = stock_websocket(compresses=compresses, options=socket_options)
         if direct:
@@ -101,6 +102,10 @@ class SocketIoTransport:
         self.socketio.on_event("connect", self._connect)
         self.socketio.on_event("disconnect", self._disconnect)
         fanout.register(TRANSPORT_SOCKETIO, self)
+
+    def wrap(self, app: WsgiApp) -> SocketIoDispatcher:
+        """Return the WSGI application that serves Socket.IO's requests and passes all others to `app`."""
+        return SocketIoDispatcher(app, self.socketio.sockio_mw)
 
     def frame(self, notification: Notification, form: str) -> bytes:
         """Return the whole WebSocket frame of a notification, the same for every client of `form`."""

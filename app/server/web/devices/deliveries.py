@@ -140,10 +140,11 @@ class Batch(msgspec.Struct, forbid_unknown_fields=True):
 def register() -> flask.Response:
     """Register a device; return its id and token. The cookie identifies it on both transports."""
     wanted = body.read(Device, bytes_max=DEVICE_BODY_BYTES_MAX)
-    device, token = services().devices.register()
+    parts = services()
+    device, token = parts.devices.register()
     name = clean_name(wanted.name or "")
     if name:
-        services().room.reports.merge(device, {}, now_us=clock.now_us(), name=name)
+        parts.room.reports.merge(device, {}, now_us=parts.clock.now_us(), name=name)
     answer = flask.jsonify(device=device, token=token)
     answer.status_code = 201
     answer.set_cookie(
@@ -199,7 +200,7 @@ def forget() -> flask.Response:
     """Delete what was recorded about this device, in every stored run and on this server."""
     device = require_registered()
     parts = services()
-    wait_us = parts.forget_rate.wait_us(network_here(), clock.monotonic_us())
+    wait_us = parts.forget_rate.wait_us(network_here(), parts.clock.monotonic_us())
     if wait_us:
         raise TooManyRequests(refusal("forget_later"), retry_after=-(-wait_us // 1_000_000))
     # A runner whose room was closed is still writing its report, which would restore what is deleted now.
@@ -235,7 +236,8 @@ def _check_parts(batch: Batch) -> None:
 
 def _update_operator_page(device: str, samples: list[dict[str, Any]]) -> None:
     """Update what the operator's page shows: receipts, and the device's clock error."""
-    services().receipts.arrived(device, samples)
+    parts = services()
+    parts.receipts.arrived(device, samples)
     bounds_us = [each["clock_bound_us"] for each in samples if each["clock_bound_us"] is not None]
     figures = {"clock_bound_ms": bounds_us[-1] / 1000} if bounds_us else {}
-    services().room.reports.merge(device, figures, now_us=clock.now_us())
+    parts.room.reports.merge(device, figures, now_us=parts.clock.now_us())

@@ -91,7 +91,7 @@ def order(parts: Services, wanted: Sequence[Publish | SiarError]) -> list[Outcom
     is published.
     """
     count = sum(isinstance(each, Publish) for each in wanted)
-    wait_us = parts.publish_rate.wait_us(clock.monotonic_us(), count) if count else 0
+    wait_us = parts.publish_rate.wait_us(parts.clock.monotonic_us(), count) if count else 0
     if wait_us:
         raise TooFast(wait_us)
     outcomes: list[Outcome | Draft] = [

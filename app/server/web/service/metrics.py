@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from app import clock
 from app.core.totals import Numbers, total
 from app.server.broker.history_cache import OUTCOMES, HistoryCache
 from app.server.services import Services
@@ -71,7 +70,7 @@ def process_counters(parts: Services) -> Numbers:
         "siar_notifications": [((), parts.broker.position().offset)],
         "siar_http_requests": [((), parts.requests.answered())],
         **_cache_counters(parts.history_cache),
-        "siar_uptime_seconds": [((), (clock.now_us() - parts.started_us) / 1_000_000)],
+        "siar_uptime_seconds": [((), (parts.clock.now_us() - parts.started_us) / 1_000_000)],
         "siar_processes": [((), 1)],
     }
 
