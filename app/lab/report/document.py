@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.core.messages import Text
+
 _NAME = re.compile(r'aria-labelledby="([a-z0-9-]+)-t ')
 
 
@@ -62,7 +64,7 @@ class Kind(StrEnum):
 class Paragraph:
     """Sentences that belong together."""
 
-    text: str
+    text: Text
     kind: Kind = Kind.PLAIN
 
 
@@ -95,8 +97,8 @@ class Findings:
 class Caution:
     """A warning: what was seen and where, and what to do."""
 
-    seen: str
-    advice: str
+    seen: Text
+    advice: Text
     void: bool
     """True when the warning makes trials invalid."""
 

@@ -67,7 +67,7 @@ def _block(block: Block, figures: Mapping[str, str]) -> Iterator[str]:
                 [f"{mark}{_line(each.text)}{mark}" if each.decided else _line(each.text) for each in items]
             )
         case Cautions(items):
-            yield _list([f"{_line(each.seen)} *{_line(each.advice)}*" for each in items])
+            yield _list([f"{_line(str(each.seen))} *{_line(str(each.advice))}*" for each in items])
         case Listing(items):
             yield _list(list(map(_line, items)))
         case Numbers(title, table, titled):
@@ -83,7 +83,7 @@ def _block(block: Block, figures: Mapping[str, str]) -> Iterator[str]:
 
 
 def _paragraph(paragraph: Paragraph) -> Iterator[str]:
-    text = _line(paragraph.text)
+    text = _line(str(paragraph.text))
     is_seen = paragraph.kind in (Kind.LABEL, Kind.WARNING)
     yield f"> {text}" if is_seen else text
 
