@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, lru_cache
 from typing import Any
 from xml.sax.saxutils import escape, unescape
@@ -92,28 +92,19 @@ def translator(language: str) -> Translate:
     return _english if language == LANGUAGES[0] else _Translator(language)
 
 
-def in_language(document: Document, language: str) -> Document:
-    """Return the document with every word and figure as the language writes it."""
-    found: Document = _mapped(document, translator(language))
-    return replace(found, language=language)
+def drawing_in_language(svg: str, say: Translate) -> str:
+    """Return the SVG with its texts translated and everything else unchanged."""
+    return _WORDS_IN_SVG.sub(lambda found: found[1] + escape(say(unescape(found[2]))), svg)
 
 
 def texts_of(document: Document) -> list[str]:
     """Return every English text of a document that has to be translated, each once, in order."""
-    found: dict[str, None] = {}
-
-    def note(text: Text) -> str:
-        if isinstance(text, str):
-            found[text] = None
-        return str(text)
-
-    _mapped(document, note)
-    return list(found)
+    return list(dict.fromkeys(_texts(document)))
 
 
-def known(text: str) -> bool:
+def known(text: Text) -> bool:
     """Tell whether a text can be translated completely: it is in the catalogue, consists of such texts, or has no words."""
-    if not _WORD.search(text):
+    if isinstance(text, Message) or not _WORD.search(text):
         return True
     if recognised := _recognised(text):
         _, places = recognised
@@ -274,30 +265,25 @@ def _each(text: str, literal: str, start: int) -> Iterator[int]:
         at = text.find(literal, at + 1)
 
 
-def _mapped(value: Any, say: Translate) -> Any:
-    """Return a document or a part of one with every text translated; names, verbatim tables and drawn lines stay."""
-    if isinstance(value, Kind):
-        return value
-    if isinstance(value, str | Message):
-        return say(value)
-    if isinstance(value, tuple | list):
-        return tuple(_mapped(each, say) for each in value)
-    if isinstance(value, Drawing):
-        return Drawing(say(value.heading), _drawing(value.svg, say))
-    if isinstance(value, Table):
-        rows = value.rows if value.verbatim else _mapped(value.rows, say)
-        return replace(value, headings=_mapped(value.headings, say), rows=rows)
-    if not is_dataclass(value) or isinstance(value, type):
-        return value
-    untranslated = {"name"} if isinstance(value, Section) else {"language"}
-    changed = {
-        each.name: _mapped(getattr(value, each.name), say)
-        for each in fields(value)
-        if each.name not in untranslated
-    }
-    return replace(value, **changed)
-
-
-def _drawing(svg: str, say: Translate) -> str:
-    """Return the SVG with its texts translated and everything else unchanged."""
-    return _WORDS_IN_SVG.sub(lambda found: found[1] + escape(say(unescape(found[2]))), svg)
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts of a document or a part of one, without names, verbatim tables and drawn lines."""
+    match value:
+        case Kind():
+            return
+        case str():
+            yield value
+        case tuple() | list():
+            for each in value:
+                yield from _texts(each)
+        case Drawing(heading, svg):
+            yield from _texts(heading)
+            yield from (unescape(text) for _, text in _WORDS_IN_SVG.findall(svg))
+        case Table():
+            yield from _texts(value.headings)
+            yield from () if value.verbatim else _texts(value.rows)
+        case Message():
+            return
+        case _ if is_dataclass(value):
+            for each in fields(value):
+                if not (isinstance(value, Section) and each.name == "name"):
+                    yield from _texts(getattr(value, each.name))

@@ -35,7 +35,13 @@ class Page:
         """Print a translated text. `one_line` keeps it on one line of any length, so that a log can be searched for it."""
         self.console.print(plain(self.translate(text)), style=style or None, soft_wrap=one_line)
 
-    def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Sequence[int]) -> None:
+    def table(
+        self,
+        headings: Sequence[messages.Text],
+        rows: Iterable[Sequence[messages.Text]],
+        *,
+        texts: Sequence[int],
+    ) -> None:
         """Print a table without a frame, so that 80 columns are enough. Columns in `texts` are aligned left."""
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         for index, heading in enumerate(headings):
