@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.messages import NOTHING, Message, number
 from app.core.sentence import Sentence
 from app.paths import STATIC
 
@@ -46,9 +47,65 @@ def terminal_language(environment: Mapping[str, str], requested: str | None = No
 SERVER = "server"
 """The catalogue of server messages that have a code: refusals, a runner's remarks, and the ends of runs."""
 
+REPORT = "report"
+"""The catalogue of messages: reports and warnings."""
+
 REFUSAL = "refusal."
 REMARK = "remark."
 ENDING = "ending."
+
+
+def text(message: Message, language: str) -> str:
+    """Return the text of a message. Raises `KeyError` for an unknown key or a missing argument.
+
+    A placeholder's format depends on its argument:
+
+        number        `{n}` as `app.core.messages.number` formats it, or by the format that is given (`{late_ms:.1f}`)
+        whole number  `{n}` its digits; with a noun, as in `{n:arrival}`, by `count.arrival` or `count.arrivals`
+        list          its items, as in a sentence; counts by name, as in `{n:state}`, each by `state.` and its name
+        message       its text
+        name          unchanged
+        None          "-"
+    """
+    arguments = {name: _Argument(value, language) for name, value in message.args.items()}
+    return catalogue(language, REPORT)[message.key].format(**arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """An argument of a message, for `str.format`."""
+
+    value: object
+    language: str
+
+    def __format__(self, spec: str) -> str:
+        words = catalogue(self.language, REPORT)
+        match self.value:
+            case Message():
+                return text(self.value, self.language)
+            case None:
+                return NOTHING
+            case float():
+                figure = format(self.value, spec) if spec else number(self.value)
+                return figure.replace(".", words["decimal"])
+            case int() if spec:
+                return words[f"count.{spec}" if self.value == 1 else f"count.{spec}s"].format(n=self.value)
+            case Mapping():
+                return self._listing(
+                    [
+                        words.get(f"{spec}.{name}", "{n} {name}").format(n=count, name=name)
+                        for name, count in self.value.items()
+                    ]
+                )
+            case tuple() | list():
+                return self._listing([format(_Argument(each, self.language), spec) for each in self.value])
+        return str(self.value)
+
+    def _listing(self, items: Sequence[str]) -> str:
+        words = catalogue(self.language, REPORT)
+        if len(items) < 2:
+            return "".join(items)
+        return words["list.and"].format(first=words["list.comma"].join(items[:-1]), last=items[-1])
 
 
 def refusal(code: str, /, **places: object) -> Sentence:

@@ -30,7 +30,7 @@ from app.lab.report.renderers.console.published import print_published
 from app.lab.report.renderers.console.result import print_result
 from app.lab.report.renderers.figure_files import WIDTH_MM, width_mm, write_figures
 from app.lab.report.renderers.typeset import REQUIREMENTS, is_installed
-from app.lab.report.translation import in_language, translator
+from app.lab.report.translation import translator
 from app.store.store import Store
 
 TEXT = "text"
@@ -128,8 +128,9 @@ def _write_figures(
     """Write the figures as files if `--figures` is given. Returns their paths relative to the report, by name."""
     if arguments.figures is None:
         return None
-    document = in_language(document_of(analysis), arguments.language)
-    written = write_figures(document, arguments.figures, wide_mm=wide_mm)
+    written = write_figures(
+        document_of(analysis), arguments.figures, wide_mm=wide_mm, language=arguments.language
+    )
     forms = "SVG, PNG and PDF" if is_installed() else "SVG"
     print(f"{len(written)} drawings as {forms}: {arguments.figures}", file=sys.stderr)
     if not is_installed():

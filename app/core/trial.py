@@ -9,6 +9,7 @@ from enum import StrEnum
 from app.core.delivery import Delivery
 from app.core.instrument import InstrumentRecord
 from app.core.lifecycle import LifecycleReport
+from app.core.messages import Argument
 from app.core.plan.scenario import Plan, TrialSpec
 from app.core.timeline import TrialTimeline
 
@@ -50,15 +51,15 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrialWarning:
-    """A typed warning: the observation, and advice on it."""
+    """A typed warning. Its sentence and the advice on it are in the catalogue, under its code."""
 
     code: str
     """Stable name, e.g. `source_late`."""
     severity: Severity
-    text: str
-    """Sentence with the observed figure."""
-    advice: str
-    """Sentence with the next step."""
+    args: dict[str, Argument] = field(default_factory=dict)
+    """Values of the sentence's placeholders; `text` and `advice` in a warning of a run from before schema 6."""
+    variant: str = ""
+    """Name of the sentence, where the code has several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ from app.core.columns import NAMES, DeliveryColumns
 from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo, Writes
 from app.core.lifecycle import LifecycleReport
+from app.core.messages import Argument
 from app.core.plan.scenario import Arm, TrialSpec
 from app.core.timeline import CpuSecond, Opening, TrialTimeline, Upload
-from app.core.trial import CpuUse, TrialRecord, TrialWarning
+from app.core.trial import CpuUse, Severity, TrialRecord, TrialWarning
 from app.store import schema
 from app.store.database import quoted
 
@@ -43,7 +44,24 @@ FIRST_ARRIVALS = (Outcome.ON_TIME.value, Outcome.LATE.value)
 
 _arm = msgspec.json.Decoder(Arm)
 _lags = msgspec.json.Decoder(tuple[int, ...])
-_warnings = msgspec.json.Decoder(tuple[TrialWarning, ...])
+
+
+class _StoredWarning(msgspec.Struct):
+    """A warning as it is stored: with arguments, or before schema 6 with text and advice."""
+
+    code: str
+    severity: Severity
+    args: dict[str, Argument] = {}
+    variant: str = ""
+    text: str | None = None
+    advice: str = ""
+
+    def value(self) -> TrialWarning:
+        old = {} if self.text is None else {"text": self.text, "advice": self.advice}
+        return TrialWarning(self.code, self.severity, self.args | old, self.variant)
+
+
+_warnings = msgspec.json.Decoder(tuple[_StoredWarning, ...])
 
 
 def trial_values(record: TrialRecord) -> dict[str, Any]:
@@ -92,7 +110,7 @@ def read_trial(row: sqlite3.Row, deliveries: Sequence[Delivery], cpu: CpuUse | N
         disconnects=row["disconnects"],
         disturbances=row["disturbances"],
         completed=bool(row["completed"]),
-        warnings=_warnings.decode(row["warnings"]),
+        warnings=tuple(each.value() for each in _warnings.decode(row["warnings"])),
     )
 
 

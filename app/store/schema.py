@@ -2,7 +2,7 @@
 
 Tables are append-only, which triggers enforce: measurements are never changed, and deleted only on request of the
 owner of the phone that made them (`device_rows.py`). Times are microseconds. A column has the name of the field that
-it stores (`app/core/delivery.py`, `app/core/trial.py`).
+it stores (`app/core/delivery.py`, `app/core/trial.py`). An import compares the SQL with the comments in it, so these stay as well.
 
     version 1   run, ending, trial, published, delivery, cpu, clock_probe, client_batch, client_sample, spool_read
     version 2   adds instrument, connection, accepted, tcp_info: the server's record of its connections
@@ -10,6 +10,7 @@ it stores (`app/core/delivery.py`, `app/core/trial.py`).
                 and client_sample; `conduct` in client_batch, as it was posted
     version 4   adds course, cpu_second, opening, upload: the timeline of a trial
     version 5   adds `wall_ahead_us` in conduct: a phone's wall clock, with which the published study measured
+    version 6   `warnings` in trial hold arguments instead of English text and advice; older rows stay as they are
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x53494152
 """`PRAGMA application_id`, "SIAR": distinguishes a run's database from other SQLite files."""
 
-VERSION = 5
+VERSION = 6
 """`PRAGMA user_version`. A reader supports all versions up to its own and refuses newer ones; a writer upgrades the file."""
 
 TABLES = {

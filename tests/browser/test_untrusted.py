@@ -100,7 +100,8 @@ def test_names_and_notifications_are_shown_as_text_on_the_operators_page(
 
 def with_hostile_warnings(record: TrialRecord) -> TrialRecord:
     warnings = (
-        TrialWarning(f"strange_{name}", Severity.NOTE, text, text) for name, text in hostile.TEXTS.items()
+        TrialWarning(f"strange_{name}", Severity.NOTE, {"text": text, "advice": text})
+        for name, text in hostile.TEXTS.items()
     )
     return replace(record, warnings=tuple(warnings))
 

@@ -209,7 +209,7 @@ def test_the_page_is_plain_and_nothing_is_cut_off(width: int) -> None:
 def test_control_characters_of_a_run_from_elsewhere_do_not_reach_the_terminal() -> None:
     nasty = "a\x1b]0;title\x07\x9b2J\rb"
     plan = replace(a_plan(client_counts=(1,), blocks=1), arms=(Arm("sse", "sse"), Arm(nasty, "sse")))
-    warning = TrialWarning("forced", Severity.NOTE, f"It {nasty}.", f"Do {nasty}.")
+    warning = TrialWarning("forced", Severity.NOTE, {"text": f"It {nasty}.", "advice": f"Do {nasty}."})
     run = RunMaker(plan, alter=lambda record: replace(record, warnings=(warning,))).run()
     analysis, file = analyse(replace(run, id=nasty)), io.StringIO()
     print_compared([analysis, analysis], Console(file=file, width=80), anyway=True)

@@ -67,5 +67,5 @@ def trial(index: int = 0) -> TrialRecord:
         disconnects=1,
         disturbances=2,
         completed=True,
-        warnings=(TrialWarning("source_failed", Severity.VOID, "It stopped.", "Look."),),
+        warnings=(TrialWarning("source_failed", Severity.VOID, {"published": 3}),),
     )

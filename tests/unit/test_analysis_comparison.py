@@ -328,7 +328,7 @@ def test_a_block_counts_only_when_the_trials_of_all_its_arms_are_valid() -> None
     assert at_3.more_blocks is not None
     assert analysis.row(at_3.a, 3).trials == 7
     assert (analysis.totals.trials, analysis.totals.void) == (48, 1)
-    assert [(group.code, len(group.trials)) for group in analysis.warnings] == [("disconnected", 1)]
+    assert [(group.first.code, len(group.trials)) for group in analysis.warnings] == [("disconnected", 1)]
 
 
 def test_a_void_idle_window_voids_its_block_and_a_missing_one_takes_its_net_cpu_only() -> None:
@@ -354,7 +354,7 @@ def test_warnings_of_one_kind_are_told_together_and_notes_apart_from_voids() -> 
 
     groups = analyse(RunMaker(alter=load).run()).warnings
 
-    assert [(group.code, group.severity.value, group.trials) for group in groups] == [
+    assert [(group.first.code, group.first.severity.value, group.trials) for group in groups] == [
         ("machine_busy", "void", (2,)),
         ("machine_busy", "note", (4, 5)),
     ]

@@ -15,6 +15,7 @@ from app.lab.analysis.validity.signatures import (
     mode_share,
     signatures,
 )
+from app.lab.analysis.validity.trial_warnings import texts
 from tests.unit.support_run import a_delivery, a_plan, a_trial
 
 COUNT = 40
@@ -36,7 +37,7 @@ def drawn(middle_ms: float, spread_ms: float, *, count: int = COUNT, seed: int =
 
 def codes(delays_ms: list[float]) -> set[str]:
     found = signatures(a_trial(rows(delays_ms), plan=PLAN), PLAN)
-    assert all(each.severity is Severity.NOTE and each.text and each.advice for each in found)
+    assert all(each.severity is Severity.NOTE and all(texts(each).values()) for each in found)
     return {each.code for each in found}
 
 
@@ -72,7 +73,7 @@ def test_frames_held_until_the_next_beacon_are_seen_though_no_delay_stands_out()
     found = signatures(a_trial(held, plan=plan), plan)
 
     assert [each.code for each in found] == ["signature_beacon"]
-    assert "keep step" in found[0].text
+    assert "keep step" in texts(found[0])["text"]
 
 
 def test_frames_are_held_until_beacons_for_minutes_too() -> None:
@@ -121,7 +122,7 @@ def test_notifications_that_come_in_bunches_are_batched() -> None:
 
     (found,) = signatures(a_trial(rows(bunched), plan=PLAN), PLAN)
     assert found.code == "signature_batching"
-    assert found.text.startswith("82.05 % of the notifications"), "32 of 39"
+    assert texts(found)["text"].startswith("82.05 % of the notifications"), "32 of 39"
 
 
 @pytest.mark.parametrize(("apart_ms", "expected"), [(9.999, {"signature_batching"}), (10.001, set())])

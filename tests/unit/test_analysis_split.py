@@ -15,6 +15,7 @@ from app.lab.analysis.columns import columns_of
 from app.lab.analysis.metrics.split import split
 from app.lab.analysis.metrics.writes import NOT_WRITTEN, has_writes, places_of, server_writes
 from app.lab.analysis.validity.checks import check_trial
+from app.lab.analysis.validity.trial_warnings import texts
 from tests.support import records
 
 DUE_US = ServerUs(1_000_000)
@@ -165,7 +166,7 @@ def test_what_was_not_recorded_is_said_and_voids_nothing(instrument: InstrumentR
     found = [each for each in check_trial(record, records.plan()) if each.code == "not_recorded"]
 
     assert [each.severity for each in found] == [Severity.NOTE]
-    assert text in found[0].text
+    assert text in texts(found[0])["text"]
 
 
 def test_a_trial_that_was_not_to_be_recorded_has_no_split_and_no_warning() -> None:

@@ -7,6 +7,7 @@ import pytest
 from app.core.delivery import Delivery, Outcome, SampleState
 from app.core.trial import Severity, TrialRecord, TrialWarning
 from app.lab.analysis.validity.checks import OWN_CODES, check_trial, is_valid
+from app.lab.analysis.validity.trial_warnings import texts
 from tests.unit.support_run import RunMaker, a_delivery, a_plan, a_trial, cpu_use
 
 PLAN = a_plan(client_counts=(1,), notifications=4, warmup=0)
@@ -92,9 +93,7 @@ def test_a_broken_clock_shows_in_the_warm_up_too() -> None:
 
 
 def test_what_only_the_runner_saw_is_kept_and_what_is_found_again_is_not_doubled() -> None:
-    forced = TrialWarning(
-        "forced_publish", VOID, "The operator published during the trial.", "Wait for its end."
-    )
+    forced = TrialWarning("forced_publish", VOID)
     once = check_trial(trial(disconnects=1), PLAN)
 
     again = check_trial(trial(disconnects=1, warnings=(*once, forced)), PLAN)
@@ -118,7 +117,7 @@ def test_every_warning_is_a_sentence_with_a_next_step_and_a_known_code() -> None
 
     assert len(found) >= 8
     assert {warning.code for warning in found} <= OWN_CODES
-    assert all(sentence.endswith(".") for warning in found for sentence in (warning.text, warning.advice))
+    assert all(sentence.endswith(".") for warning in found for sentence in texts(warning).values())
     severities = [warning.severity for warning in found]
     assert severities == sorted(severities, key=[VOID, NOTE].index), "voiding ones come first"
 

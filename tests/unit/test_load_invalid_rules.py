@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from app.core.trial import Severity, TrialWarning
-from app.lab.report.translation import known, translator
+from app.i18n import text
+from app.lab.analysis.validity.trial_warnings import advice, seen, texts
 from app.tools.load.cpu_isolation import Sharing
 from app.tools.load.generators import Gathered, Handshakes
 from app.tools.load.invalid_rules import GENERATOR_CODES, is_believable, rules
@@ -58,15 +59,15 @@ def test_a_rule_voids_beyond_its_limit(
 
     assert (warning.code, warning.severity) == (code, Severity.VOID)
     assert code in GENERATOR_CODES
-    assert warning.advice
+    assert texts(warning)["advice"]
 
 
 def test_missing_users_are_told_with_their_reasons_and_attempts() -> None:
     (warning,) = found(with_handshakes(900, refused=100))
 
-    assert "900 of 1000" in warning.text
-    assert "1100 attempts" in warning.text
-    assert "100 x refused" in warning.text
+    assert "900 of 1000" in texts(warning)["text"]
+    assert "1100 attempts" in texts(warning)["text"]
+    assert "100 x refused" in texts(warning)["text"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_missing_users_are_told_with_their_reasons_and_attempts() -> None:
     [("source_late", True), ("disconnected", True), ("generator_busy", False), ("clock_wide", False)],
 )
 def test_what_the_server_does_badly_excuses_no_gate(code: str, believable: bool) -> None:
-    warning = TrialWarning(code, Severity.VOID, "It is so.", "Do this.")
+    warning = TrialWarning(code, Severity.VOID)
 
     assert is_believable([warning]) is believable
 
@@ -91,14 +92,12 @@ def test_processes_that_fill_their_cores_together_are_not_advised_to_become_more
     (alone,) = found(seen=Observations(0.9, 1, 0, {}))
     (together,) = found(seen=Observations(0.9, 1, 0, {}, is_crowded=True))
 
-    assert "--processes" in alone.advice
+    assert "--processes" in texts(alone)["advice"]
     assert together.code == "generator_busy"
-    assert "--processes" not in together.advice
+    assert "--processes" not in texts(together)["advice"]
 
 
 def test_what_is_said_of_cores_is_said_in_indonesian_too() -> None:
     said = [*found(sharing=Sharing.MAY), *found(seen=Observations(0.9, 1, 0, {}, is_crowded=True))]
-    sentences = [text for each in said for text in (each.text, each.advice)]
 
-    assert all(map(known, sentences))
-    assert all(translator("id")(each) != each for each in sentences)
+    assert all(text(part(each), "id") != text(part(each), "en") for each in said for part in (seen, advice))

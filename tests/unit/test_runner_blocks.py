@@ -17,7 +17,7 @@ from app.lab.run.runner import run_in_laboratory
 from app.store.store import RunHead, Store
 from tests.support import records
 
-VOID = TrialWarning("phone_missing", Severity.VOID, "It slept.", "Wake it.")
+VOID = TrialWarning("phone_missing", Severity.VOID, {"phones": ("P1",)})
 
 
 @dataclass

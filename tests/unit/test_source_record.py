@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.lab.analysis.validity.trial_warnings import texts
 from app.lab.run.trial_warnings import SourceRecord
 
 
@@ -38,4 +39,7 @@ def test_what_was_not_as_the_arm_asks_voids_the_trial(members: dict[str, object]
 def test_a_coding_that_was_not_asked_for_is_named() -> None:
     (warning,) = record(codings=("deflated", "plain"), asked_compression=True).warnings
 
-    assert warning.text == "What went to the phones was deflated and plain, where the arm asks for deflated."
+    assert (
+        texts(warning)["text"]
+        == "What went to the phones was deflated and plain, where the arm asks for deflated."
+    )

@@ -1,6 +1,7 @@
 """The store of a run: what is written comes back, and what is no run is refused in words."""
 
 import contextlib
+import json
 import os
 import resource
 import signal
@@ -18,7 +19,10 @@ from app.core.delivery import Lifecycle
 from app.core.errors import Conflict, StoreError
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
 from app.core.lifecycle import LifecycleReport
-from app.store import schema
+from app.core.trial import Severity
+from app.i18n import text
+from app.lab.analysis.validity.trial_warnings import seen, texts
+from app.store import rows, schema
 from app.store.schema import VERSION
 from app.store.store import FILE_NAME, ClientBatch, Published, RunHead, StampedProbe, Store
 from tests.support import records
@@ -168,6 +172,24 @@ def test_who_writes_to_a_run_of_an_older_version_brings_it_up(tmp_path: Path, ve
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
         database.execute("DELETE FROM instrument")
     database.close()
+
+
+@OLDER
+def test_warnings_of_an_older_version_keep_their_text(tmp_path: Path, version: int) -> None:
+    make_old(tmp_path / "run", version)
+    old = {"code": "source_failed", "severity": "void", "text": "It stopped.", "advice": "Look."}
+    values = rows.trial_values(records.trial()) | {"warnings": json.dumps([old])}
+    with contextlib.closing(sqlite3.connect(tmp_path / "run" / FILE_NAME)) as database, database:
+        places = ", ".join(f":{name}" for name in values)
+        database.execute(f"INSERT INTO trial ({', '.join(values)}) VALUES ({places})", values)
+
+    with Store.open(tmp_path / "run") as store:
+        (trial,) = store.load().trials
+
+    (warning,) = trial.warnings
+    assert (warning.code, warning.severity) == ("source_failed", Severity.VOID)
+    assert texts(warning) == {"text": "It stopped.", "advice": "Look."}
+    assert text(seen(warning), "id") == "It stopped."
 
 
 @OLDER

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.core.columns import DeliveryColumns
 from app.core.plan.scenario import Arm, Plan, plan_sha256
-from app.core.trial import CpuUse, RunRecord, Severity, TrialRecord
+from app.core.trial import CpuUse, RunRecord, Severity, TrialRecord, TrialWarning
 from app.lab.analysis.comparison.compare_arms import Block, Comparison, compare
 from app.lab.analysis.metrics.cpu import cpu_figures
 from app.lab.analysis.metrics.trial_figures import figures_of
@@ -19,11 +19,8 @@ from app.lab.analysis.validity.checks import check_trial, is_valid
 class WarningGroup:
     """All warnings with the same code and severity."""
 
-    code: str
-    severity: Severity
-    text: str
-    """The text of the first warning."""
-    advice: str
+    first: TrialWarning
+    """The first of them, whose sentence is shown."""
     trials: tuple[int, ...]
     """Indexes of the trials and idle windows that have the warning."""
 
@@ -211,6 +208,6 @@ def _grouped_warnings(trials: Sequence[AnalysedTrial | AnalysedIdle]) -> tuple[W
     for each in sorted(trials, key=lambda trial: trial.record.spec.index):
         for warning in each.warnings:
             key, index = (warning.code, warning.severity), each.record.spec.index
-            group = groups.get(key) or WarningGroup(*key, warning.text, warning.advice, ())
+            group = groups.get(key) or WarningGroup(warning, ())
             groups[key] = replace(group, trials=(*group.trials, index))
-    return tuple(sorted(groups.values(), key=lambda group: group.severity is not Severity.VOID))
+    return tuple(sorted(groups.values(), key=lambda group: group.first.severity is not Severity.VOID))

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core.delivery import SampleState
+from app.core.messages import NOTHING as NOTHING
+from app.core.messages import number as number
 from app.core.plan.scenario import Arm
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
-
-NOTHING = "-"
-"""Shown for a value that does not exist; never a 0."""
 
 TRANSPORT_TITLES = {TRANSPORT_SSE: "SSE", TRANSPORT_SOCKETIO: "Socket.IO"}
 
@@ -54,19 +53,6 @@ def states(counts: Mapping[str, int]) -> list[str]:
     return [f"{count} {STATE_WORDS.get(state, state)}" for state, count in counts.items()]
 
 
-def number(value: float | None) -> str:
-    """Format a figure: four significant digits, at most three decimals; "-" for one that does not exist.
-
-    All renderers use this function, so that the same figure looks the same everywhere.
-    """
-    if value is None:
-        return NOTHING
-    size = abs(value)
-    decimals = 3 if size < 10 else 2 if size < 100 else 1 if size < 1000 else 0
-    text = f"{value:.{decimals}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
-
-
 def interval(low: float | None, high: float | None) -> str:
     """Format both ends in brackets; "-" for an interval that does not exist."""
     return NOTHING if low is None or high is None else f"[{number(low)}, {number(high)}]"
@@ -98,6 +84,11 @@ def is_same_arm(a: Arm, b: Arm) -> bool:
 def pseudonym(client: int) -> str:
     """Return the name of a phone in everything that is stored: `P1` for the first seat."""
     return f"P{client + 1}"
+
+
+def pseudonyms(clients: Sequence[int]) -> tuple[str, ...]:
+    """Return the names of phones in everything that is stored."""
+    return tuple(map(pseudonym, clients))
 
 
 def listing(items: Sequence[str]) -> str:

@@ -2,8 +2,8 @@
 
     Document -- Section -- Block: Heading, Paragraph, Findings, Cautions, Listing, Numbers, Drawn, Folded
 
-Texts are English, as in `result.json`; `translation.py` makes the same document in another language. Backticks enclose what
-a reader types or looks up: renderers set it in a fixed-width face.
+A text is a message, a name or a figure, or an English text that `translation.py` knows: a renderer makes text from it in its
+language. Backticks enclose what a reader types or looks up: renderers set it in a fixed-width face.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.core.messages import Text
+
 _NAME = re.compile(r'aria-labelledby="([a-z0-9-]+)-t ')
 
 
@@ -20,8 +22,8 @@ _NAME = re.compile(r'aria-labelledby="([a-z0-9-]+)-t ')
 class Table:
     """A table of texts: headings, and rows of the same length."""
 
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    headings: Sequence[Text]
+    rows: Sequence[Sequence[Text]]
     words: frozenset[int] = frozenset({0})
     """Indices of columns that hold words instead of figures."""
     verbatim: bool = False
@@ -32,7 +34,7 @@ class Table:
 class Drawing:
     """One panel of a figure: a heading and its SVG."""
 
-    heading: str
+    heading: Text
     svg: str
 
 
@@ -40,8 +42,8 @@ class Drawing:
 class Figure:
     """A figure: drawings, a caption that says what the numbers include, and a table of the numbers."""
 
-    title: str
-    caption: str
+    title: Text
+    caption: Text
     drawings: tuple[Drawing, ...]
     table: Table
 
@@ -62,7 +64,7 @@ class Kind(StrEnum):
 class Paragraph:
     """Sentences that belong together."""
 
-    text: str
+    text: Text
     kind: Kind = Kind.PLAIN
 
 
@@ -70,14 +72,14 @@ class Paragraph:
 class Heading:
     """A heading within a section."""
 
-    text: str
+    text: Text
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A verdict in words."""
 
-    text: str
+    text: Text
     decided: bool
     """True when a difference or an equivalence was found."""
 
@@ -95,8 +97,8 @@ class Findings:
 class Caution:
     """A warning: what was seen and where, and what to do."""
 
-    seen: str
-    advice: str
+    seen: Text
+    advice: Text
     void: bool
     """True when the warning makes trials invalid."""
 
@@ -112,14 +114,14 @@ class Cautions:
 class Listing:
     """Sentences one below the other."""
 
-    items: tuple[str, ...]
+    items: tuple[Text, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """A table with its title, which is for screen readers unless `titled` is set."""
 
-    title: str
+    title: Text
     table: Table
     titled: bool = False
     """True when the title is shown, because several tables follow one heading."""
@@ -132,7 +134,7 @@ class Drawn:
     figure: Figure
     number: int | None = None
     """Number within a counted series, from 1."""
-    settings: str = ""
+    settings: Text = ""
     """One line on the run's settings, so that the figure can be read alone."""
 
 
@@ -140,7 +142,7 @@ class Drawn:
 class Folded:
     """Blocks for some readers only: a page folds them under their summary, paper shows them."""
 
-    summary: str
+    summary: Text
     blocks: tuple[Block, ...]
 
 
@@ -153,7 +155,7 @@ class Section:
 
     name: str
     """Identifier in links, never translated."""
-    title: str
+    title: Text
     blocks: tuple[Block, ...]
 
 
@@ -161,12 +163,11 @@ class Section:
 class Document:
     """A whole report."""
 
-    title: str
+    title: Text
     opening: tuple[Paragraph, ...]
     """The headline, and what kind of run this is."""
     sections: tuple[Section, ...]
-    closing: str
-    language: str = "en"
+    closing: Text
 
 
 def drawn_in(blocks: Sequence[Block]) -> Iterator[Drawn]:

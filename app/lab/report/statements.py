@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from app.core.trial import Severity
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis, WarningGroup
 from app.lab.analysis.compare_runs import Change, RunShift
 from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
-from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
+from app.lab.analysis.validity.trial_warnings import advice, seen
+from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, number
 
 TRIALS_NAMED_MAX = 8
 """More indexes of trials than this do not help on a terminal; `result.json` has them all."""
@@ -47,15 +48,19 @@ def verdict_words(comparison: Comparison) -> str:
     return f"{arm_title(lower)} lower" if lower else comparison.verdict.value
 
 
-def warning_lines(group: WarningGroup) -> tuple[str, str]:
+def warning_lines(group: WarningGroup) -> tuple[Message, Message]:
     """Return two lines on a group of warnings: what was seen and in which trials, and what to do."""
-    word = "VOID" if group.severity is Severity.VOID else "note"
-    named = [str(trial) for trial in group.trials[:TRIALS_NAMED_MAX]]
+    first, named = group.first, group.trials[:TRIALS_NAMED_MAX]
     rest = len(group.trials) - len(named)
-    where = listing([*named, f"{rest} more"]) if rest else listing(named)
-    if len(group.trials) == 1:
-        return f"{word} {group.code} (trial {where}): {group.text}", group.advice
-    return f"{word} {group.code} (trials {where}), as in {named[0]}: {group.text}", group.advice
+    args = {
+        "code": first.code,
+        "trials": (*named, Message("warning.more", {"n": rest})) if rest else named,
+        "first": named[0],
+        "text": seen(first),
+    }
+    return Message(f"warning.{first.severity}.{'one' if len(group.trials) == 1 else 'many'}", args), advice(
+        first
+    )
 
 
 def subject(row: RunShift) -> str:

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, lru_cache
 from typing import Any
 from xml.sax.saxutils import escape, unescape
 
+from app import i18n
+from app.core.messages import Message, Text
 from app.i18n import LANGUAGES, catalogue
 from app.lab.report.document import Document, Drawing, Kind, Section, Table
 
@@ -48,19 +50,20 @@ _JOINED = ("list", "ns")
 
 NAMES = frozenset(
     {
-        *("arm", "list", "ns", "run", "started", "command", "hash", "code", "study", "environment"),
+        *("arm", "list", "ns", "trials", "run", "started", "command", "hash", "code", "study", "environment"),
         *("path", "paths", "reason", "factor", "from", "to"),
     }
 )
 """Placeholders for names, which stay as they are where the catalogue lacks them."""
 
 _PLACE = re.compile(r"\{([a-z_]+)(\d*)\}")
+_FORMAT = re.compile(r":[a-z_.0-9]+(?=\})")
 _NUMBER = re.compile(r"(?:< )?[-+±]?\d+\.\d+(?: \*)?")
 _INTERVAL = re.compile(r"\[([^,\]]+), ([^,\]]+)\]")
 _WORDS_IN_SVG = re.compile(r"(<(?:text|title|desc)\b[^>]*>)([^<]*)(?=</)")
 _WORD = re.compile(r"[a-z]{3}")
 
-Translate = Callable[[str], str]
+Translate = Callable[[Text], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,33 +88,23 @@ class Patterns:
 
 
 def translator(language: str) -> Translate:
-    """Return a function that translates an English text of a report; for English it returns the text unchanged."""
-    return _unchanged if language == LANGUAGES[0] else _Translator(language)
+    """Return a function that makes text from a message, and translates an English text of a report."""
+    return _english if language == LANGUAGES[0] else _Translator(language)
 
 
-def in_language(document: Document, language: str) -> Document:
-    """Return the document with every word and figure as the language writes it."""
-    if language == document.language:
-        return document
-    found: Document = _mapped(document, translator(language))
-    return replace(found, language=language)
+def drawing_in_language(svg: str, say: Translate) -> str:
+    """Return the SVG with its texts translated and everything else unchanged."""
+    return _WORDS_IN_SVG.sub(lambda found: found[1] + escape(say(unescape(found[2]))), svg)
 
 
 def texts_of(document: Document) -> list[str]:
-    """Return every text of a document that has to be translated, each once, in order."""
-    found: dict[str, None] = {}
-
-    def note(text: str) -> str:
-        found[text] = None
-        return text
-
-    _mapped(document, note)
-    return list(found)
+    """Return every English text of a document that has to be translated, each once, in order."""
+    return list(dict.fromkeys(_texts(document)))
 
 
-def known(text: str) -> bool:
+def known(text: Text) -> bool:
     """Tell whether a text can be translated completely: it is in the catalogue, consists of such texts, or has no words."""
-    if not _WORD.search(text):
+    if isinstance(text, Message) or not _WORD.search(text):
         return True
     if recognised := _recognised(text):
         _, places = recognised
@@ -127,7 +120,9 @@ class _Translator:
         self._depth = 0
         self._say = lru_cache(maxsize=None)(self._translated)
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: Text) -> str:
+        if isinstance(text, Message):
+            return i18n.text(text, self.language)
         if len(text) > TEXT_CHARS_MAX or self._depth == DEPTH_MAX:
             return text
         self._depth += 1
@@ -146,7 +141,7 @@ class _Translator:
             return "; ".join(map(self, text.split("; "))) if "; " in text else text
         key, places = recognised
         translated = {name: self._placeholder(name, value) for name, value in places.items()}
-        return catalogue(self.language, PART)[key].format(**translated)
+        return _FORMAT.sub("", catalogue(self.language, PART)[key]).format(**translated)
 
     def _placeholder(self, name: str, value: str) -> str:
         """Translate the content of a placeholder; lists item by item."""
@@ -159,8 +154,8 @@ class _Translator:
         return words["list.and"].format(first=joined, last=self(last)) if items else self(last)
 
 
-def _unchanged(text: str) -> str:
-    return text
+def _english(text: Text) -> str:
+    return i18n.text(text, LANGUAGES[0]) if isinstance(text, Message) else text
 
 
 @lru_cache(maxsize=4096)
@@ -179,7 +174,9 @@ def _recognised(text: str) -> tuple[str, dict[str, str]] | None:
 def _patterns() -> Patterns:
     texts = catalogue(LANGUAGES[0], PART)
     joined = [
-        _pattern(key, text) for key, text in texts.items() if "{" in text and not key.startswith("list.")
+        _pattern(key, _FORMAT.sub("", text))
+        for key, text in texts.items()
+        if "{" in text and not key.startswith(("list.", "advice.stored", "warning.stored"))
     ]
     return Patterns(
         {text: key for key, text in texts.items() if "{" not in text},
@@ -268,30 +265,25 @@ def _each(text: str, literal: str, start: int) -> Iterator[int]:
         at = text.find(literal, at + 1)
 
 
-def _mapped(value: Any, say: Translate) -> Any:
-    """Return a document or a part of one with every text translated; names, verbatim tables and drawn lines stay."""
-    if isinstance(value, Kind):
-        return value
-    if isinstance(value, str):
-        return say(value)
-    if isinstance(value, tuple | list):
-        return tuple(_mapped(each, say) for each in value)
-    if isinstance(value, Drawing):
-        return Drawing(say(value.heading), _drawing(value.svg, say))
-    if isinstance(value, Table):
-        rows = value.rows if value.verbatim else _mapped(value.rows, say)
-        return replace(value, headings=_mapped(value.headings, say), rows=rows)
-    if not is_dataclass(value) or isinstance(value, type):
-        return value
-    untranslated = {"name"} if isinstance(value, Section) else {"language"}
-    changed = {
-        each.name: _mapped(getattr(value, each.name), say)
-        for each in fields(value)
-        if each.name not in untranslated
-    }
-    return replace(value, **changed)
-
-
-def _drawing(svg: str, say: Translate) -> str:
-    """Return the SVG with its texts translated and everything else unchanged."""
-    return _WORDS_IN_SVG.sub(lambda found: found[1] + escape(say(unescape(found[2]))), svg)
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts of a document or a part of one, without names, verbatim tables and drawn lines."""
+    match value:
+        case Kind():
+            return
+        case str():
+            yield value
+        case tuple() | list():
+            for each in value:
+                yield from _texts(each)
+        case Drawing(heading, svg):
+            yield from _texts(heading)
+            yield from (unescape(text) for _, text in _WORDS_IN_SVG.findall(svg))
+        case Table():
+            yield from _texts(value.headings)
+            yield from () if value.verbatim else _texts(value.rows)
+        case Message():
+            return
+        case _ if is_dataclass(value):
+            for each in fields(value):
+                if not (isinstance(value, Section) and each.name == "name"):
+                    yield from _texts(getattr(value, each.name))

@@ -16,10 +16,11 @@ from app.core.errors import Conflict
 from app.core.plan.classroom import OVERHEAD_S
 from app.core.plan.scenario import BlockSpec, Plan, TrialSpec, arm_plan
 from app.core.timeline import TrialTimeline
-from app.core.trial import Severity, TrialRecord, TrialWarning
+from app.core.trial import TrialRecord
 from app.core.wire import TRIAL_TOPIC_PREFIX
 from app.i18n import remark
-from app.lab.analysis.words import listing, pseudonym
+from app.lab.analysis.validity.trial_warnings import void
+from app.lab.analysis.words import pseudonyms
 from app.lab.measure.cpu import CpuChange, CpuSampler, CpuSnapshot
 from app.lab.measure.cpu_seconds import cpu_seconds
 from app.lab.run.api import Server, TrialOnServer
@@ -238,13 +239,7 @@ class Phones:
     def _never_began(self, spec: TrialSpec) -> TrialRecord:
         """Return the record of a trial that did not begin, because phones were missing."""
         now_us = self._time.now_us()
-        named = listing([pseudonym(client) for client in self._missing])
-        warning = TrialWarning(
-            "phone_missing",
-            Severity.VOID,
-            f"{named} did not get ready, so the trial did not begin.",
-            "Wake the phone, bring its page to the front, and look whether it is on this network.",
-        )
+        warning = void("phone_missing", phones=pseudonyms(self._missing))
         return TrialRecord(
             spec, now_us, now_us, 0, completed=False, participants=self._chosen, warnings=(warning,)
         )

@@ -20,6 +20,7 @@ from app.core.plan.scenario import Arm, BlockSpec, Plan, TrialSpec, repeat_of, s
 from app.core.trial import Severity, TrialWarning
 from app.i18n import remark
 from app.lab.analysis.validity.checks import check_trial, is_valid
+from app.lab.analysis.validity.trial_warnings import texts
 from app.lab.measure import host
 from app.lab.run.api import Server
 from app.lab.run.client_link import ClientLink, Stopped
@@ -175,9 +176,8 @@ class _Run:
             if repeats < self.plan.extra_blocks_max:
                 self._left.append(repeat_of(block, block=self.plan.blocks + repeats))
                 repeats += 1
-                self.progress.note(
-                    remark("void_block", why=why_void.text, why_code=why_void.code, **_name(block))
-                )
+                why = texts(why_void)["text"]
+                self.progress.note(remark("void_block", why=why, why_code=why_void.code, **_name(block)))
             else:
                 missing += 1
         if missing:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.core.protocol.deflate import DEFLATED, PLAIN
-from app.core.trial import Severity, TrialWarning
+from app.core.trial import TrialWarning
+from app.lab.analysis.validity.trial_warnings import void
 from app.lab.measure.cpu import CpuChange
 from app.store.store import Published
 
@@ -34,17 +35,10 @@ class SourceRecord:
     def _path_warnings(self) -> list[TrialWarning]:
         if len(self.paths) < 2 and self.asked_path in (None, *self.paths):
             return []
-        text = f"Connections were written to by {' and '.join(self.paths) or 'no path'}" + (
-            f", where the arm asks for {self.asked_path}." if self.asked_path else "."
-        )
-        return [
-            TrialWarning(
-                "mixed_paths",
-                Severity.VOID,
-                text,
-                "Keep other clients away; under servers other than ours, and with TLS, all is stock.",
-            )
-        ]
+        if not self.asked_path:
+            return [void("mixed_paths", paths=self.paths)]
+        variant = "asked" if self.paths else "none"
+        return [void("mixed_paths", variant=variant, paths=self.paths, asked=str(self.asked_path))]
 
     def _coding_warnings(self) -> list[TrialWarning]:
         if self.asked_compression is None:
@@ -52,35 +46,14 @@ class SourceRecord:
         asked = DEFLATED if self.asked_compression else PLAIN
         if self.codings == (asked,):
             return []
-        found = " and ".join(self.codings) or "not there"
-        return [
-            TrialWarning(
-                "other_coding",
-                Severity.VOID,
-                f"What went to the phones was {found}, where the arm asks for {asked}.",
-                "Keep proxies away that change what a browser accepts; phones that begin with polling must have upgraded.",
-            )
-        ]
+        variant = "" if self.codings else "none"
+        return [void("other_coding", variant=variant, codings=self.codings, asked=asked)]
 
     def _state_warnings(self) -> list[TrialWarning]:
         if self.state == "voided":
-            return [
-                TrialWarning(
-                    "operator_published",
-                    Severity.VOID,
-                    "An operator published during the trial.",
-                    "Publish between trials, or leave the run alone.",
-                )
-            ]
+            return [void("operator_published")]
         if self.state == "failed":
-            return [
-                TrialWarning(
-                    "source_failed",
-                    Severity.VOID,
-                    f"The source stopped after {len(self.published)} notifications.",
-                    "Look into the server's log.",
-                )
-            ]
+            return [void("source_failed", published=len(self.published))]
         return []
 
 
@@ -88,16 +61,9 @@ def process_warnings(change: CpuChange | None) -> list[TrialWarning]:
     """Return a warning if processes of the server began or ended in the CPU window."""
     if change is None or not (change.appeared or change.ended):
         return []
-    text = (
-        f"Processes of the server began ({len(change.appeared)}) or ended ({len(change.ended)}) in the trial."
-    )
-    advice = "Look into the server's log: its worker may have been restarted."
-    return [TrialWarning("server_processes_changed", Severity.VOID, text, advice)]
+    return [void("server_processes_changed", began=len(change.appeared), ended=len(change.ended))]
 
 
 def late_edge(late_ms: float) -> TrialWarning:
     """Return the warning that the first notifications are not in the CPU window."""
-    text = f"The CPU window opened {late_ms:.1f} ms after the first notification was due."
-    return TrialWarning(
-        "cpu_window_late", Severity.VOID, text, "Raise settle_s in the plan, or free the machine."
-    )
+    return void("cpu_window_late", late_ms=late_ms)

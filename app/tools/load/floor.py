@@ -12,6 +12,7 @@ from dataclasses import replace
 from app import clock
 from app.core.histogram import Histogram
 from app.core.pacing import due_us
+from app.lab.analysis.validity.trial_warnings import texts
 from app.tools.bench import server_under_test
 from app.tools.bench.machine import Cores
 from app.tools.bench.plan import FLOOR
@@ -106,7 +107,7 @@ def _line(
         shared=0,
         sharing=Sharing.NEVER,
     )
-    troubles = [each.text for each in found]
+    troubles = [texts(each)["text"] for each in found]
     if lost:
         troubles.append(
             f"{lost} of {handshakes.connected * len(dues_us)} deliveries of the neutral source were lost."

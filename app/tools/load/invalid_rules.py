@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from app.core.trial import Severity, TrialRecord, TrialWarning
-from app.lab.analysis.words import count_of, listing, number
+from app.lab.analysis.validity.trial_warnings import note, void
 from app.tools.load.cpu_isolation import Sharing
 from app.tools.load.generators import Gathered, Handshakes
 from app.tools.load.watch import Observations
@@ -34,13 +34,6 @@ INSTRUMENT_CODES = GENERATOR_CODES | {
     *("clock_wide", "negative_delay", "machine_busy", "mixed_paths", "operator_published"),
 }
 """Warnings about delays that the server did not cause; gates on delays exclude such trials."""
-
-MAY_SHARE_CORE = (
-    "Generator and server may use the same core: nothing keeps each from taking the other's time."
-)
-KEEP_APART = "Give each cores of its own (taskset), or leave --url out: then the server has one of its own."
-
-MORE_PROCESSES = "Give the generator more processes (--processes), or fewer users."
 
 
 def rules(
@@ -72,90 +65,54 @@ def is_believable(record: TrialRecord | Collection[TrialWarning]) -> bool:
 
 def _users(handshakes: Handshakes) -> Iterator[TrialWarning]:
     if handshakes.connected < CONNECTED_SHARE_MIN * handshakes.wanted:
-        reasons = listing([f"{count} x {reason}" for reason, count in handshakes.failures.items()])
-        yield _invalid(
+        yield void(
             "users_missing",
-            f"{handshakes.connected} of {handshakes.wanted} users were connected when the trial began; of "
-            f"{count_of(handshakes.attempts, 'attempt')} {handshakes.failed} failed"
-            f"{f' ({reasons})' if handshakes.failures else ''}.",
-            "Lower --spawn-rate or the number of users; look into the server's limits, and ulimit -n.",
+            variant="reasons" if handshakes.failures else "",
+            connected=handshakes.connected,
+            wanted=handshakes.wanted,
+            attempts=handshakes.attempts,
+            failed=handshakes.failed,
+            reasons=tuple(f"{count} x {reason}" for reason, count in handshakes.failures.items()),
         )
 
 
 def _stamps(arrivals: int, without_stamp: int, shared: int) -> Iterator[TrialWarning]:
     if without_stamp > STAMPS_MISSING_SHARE_MAX * arrivals:
-        yield _invalid(
-            "stamps_missing",
-            f"{without_stamp} of {arrivals} arrivals have no kernel stamp of their own, {shared} of them because one "
-            "read held several notifications.",
-            f"Lower --rate, so that notifications stay apart. {MORE_PROCESSES}",
-        )
+        yield void("stamps_missing", missing=without_stamp, arrivals=arrivals, shared=shared)
 
 
 def _cpu(observations: Observations) -> Iterator[TrialWarning]:
     if observations.cpu_share_max is None or observations.cpu_share_max <= CPU_SHARE_MAX:
         return
-    used, limit = number(100 * observations.cpu_share_max), number(100 * CPU_SHARE_MAX)
-    if observations.is_crowded:
-        yield _invalid(
-            "generator_busy",
-            f"The generator's processes together used {used} % of their cores in one second, limit {limit} %: they were "
-            "saturated.",
-            "Give the generator more cores, or fewer users: one more process would have the same cores.",
-        )
-    else:
-        yield _invalid(
-            "generator_busy",
-            f"The generator used {used} % of its core in one second, limit {limit} %: it was saturated.",
-            MORE_PROCESSES,
-        )
+    yield void(
+        "generator_busy",
+        variant="crowded" if observations.is_crowded else "",
+        percent=100 * observations.cpu_share_max,
+        limit_percent=100 * CPU_SHARE_MAX,
+    )
 
 
 def _lag(lag_ms: float | None) -> Iterator[TrialWarning]:
     if lag_ms is not None and lag_ms > LAG_MS_MAX:
-        yield _invalid(
-            "generator_late",
-            f"The generator's own loop was late: p99 {number(lag_ms)} ms, limit {number(LAG_MS_MAX)} ms.",
-            MORE_PROCESSES,
-        )
+        yield void("generator_late", lag_ms=lag_ms, limit_ms=LAG_MS_MAX)
 
 
 def _machine(observations: Observations) -> Iterator[TrialWarning]:
     if observations.receive_troubles:
-        named = listing([f"{name} {count}" for name, count in observations.receive_troubles.items()])
-        yield _invalid(
-            "receive_overflow",
-            f"The kernel had no room for what came: {named}.",
-            f"Raise net.core.somaxconn and net.ipv4.tcp_rmem, or lower --spawn-rate. {MORE_PROCESSES}",
-        )
+        counters = tuple(f"{name} {count}" for name, count in observations.receive_troubles.items())
+        yield void("receive_overflow", counters=counters)
     if observations.steal_share > STEAL_SHARE_MAX:
-        yield _invalid(
-            "stolen",
-            f"The machine's host gave {number(100 * observations.steal_share)} % of its time to others, limit "
-            f"{number(100 * STEAL_SHARE_MAX)} %.",
-            "Use a machine of its own, or measure when its neighbours are quiet.",
-        )
+        share = observations.steal_share
+        yield void("stolen", percent=100 * share, limit_percent=100 * STEAL_SHARE_MAX)
 
 
 def _cores(sharing: Sharing) -> Iterator[TrialWarning]:
     if sharing is Sharing.MUST:
-        yield _invalid(
-            "shared_core",
-            "Generator and server share one core: each takes the other's time.",
-            "Use a machine with two cores or more, or give a server elsewhere with --url.",
-        )
+        yield void("shared_core")
     if sharing is Sharing.MAY:
-        yield TrialWarning("may_share_core", Severity.NOTE, MAY_SHARE_CORE, KEEP_APART)
+        yield note("may_share_core")
 
 
 def _stream(malformed: int) -> Iterator[TrialWarning]:
     if malformed:
-        yield _invalid(
-            "broken_stream",
-            f"{count_of(malformed, 'connection')} brought bytes that break the protocol.",
-            "Look for what stands between server and generator; without it, this is a fault of the server's.",
-        )
-
-
-def _invalid(code: str, text: str, advice: str) -> TrialWarning:
-    return TrialWarning(code, Severity.VOID, text, advice)
+        yield void("broken_stream", count=malformed)

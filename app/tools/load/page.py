@@ -27,7 +27,6 @@ from app.lab.report.document import Kind as ParagraphKind
 from app.lab.report.figures.series import Lines
 from app.lab.report.figures.svg import Axis, Panel, Point
 from app.lab.report.renderers.html import html_of
-from app.lab.report.translation import in_language
 from app.lab.studies.redis import DIFFERENCES
 from app.tools.load.floors import floors_of
 from app.tools.load.levels import FIGURES, Level
@@ -59,7 +58,7 @@ TICKS_APART = 1.6
 
 def load_html(analysis: Analysis, result: LoadResult, language: str = LANGUAGES[0]) -> str:
     """Return the page as HTML."""
-    return html_of(in_language(load_document(analysis, result), language))
+    return html_of(load_document(analysis, result), language)
 
 
 def load_document(analysis: Analysis, result: LoadResult) -> Document:

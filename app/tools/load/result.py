@@ -17,6 +17,7 @@ from app.core.exit_codes import EXIT_FAILURE, EXIT_GATE, EXIT_OK, EXIT_UNFIT
 from app.core.trial import Severity
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.statistics.quantile import median
+from app.lab.analysis.validity.trial_warnings import texts
 from app.lab.analysis.words import count_of, listing
 from app.tools.load import probe_line, trial_line, vps
 from app.tools.load.agreement import Agreement, agreements
@@ -231,9 +232,10 @@ def _invalid_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], lis
 
 
 def _advice(analysis: Analysis) -> list[str]:
-    advice = dict.fromkeys(
-        each.advice
-        for each in analysis.warnings
-        if each.severity is Severity.VOID and each.code in INSTRUMENT_CODES
+    return list(
+        dict.fromkeys(
+            texts(each.first)["advice"]
+            for each in analysis.warnings
+            if each.first.severity is Severity.VOID and each.first.code in INSTRUMENT_CODES
+        )
     )
-    return list(advice)

@@ -13,6 +13,7 @@ from typing import cast
 
 from app.core.errors import Unfit
 from app.core.plan.scenario import Arm, TrialSpec
+from app.lab.analysis.validity.trial_warnings import note, texts
 from app.lab.measure import host
 from app.lab.run import server_process
 from app.lab.run.api import Server
@@ -29,7 +30,6 @@ from app.tools.load.client_selector import LOCUST, ClientSelector
 from app.tools.load.cpu_isolation import Sharing, cores_of, cores_of_servers, sharing
 from app.tools.load.floor import proof_s, prove
 from app.tools.load.generators import MODULE, GeneratorProcess, Generators
-from app.tools.load.invalid_rules import MAY_SHARE_CORE
 from app.tools.load.laboratory import LoadLaboratory
 from app.tools.load.plan import LoadOrder
 from app.tools.load.result import Kind
@@ -117,7 +117,7 @@ class LoadRun:
         """Return the overlap of cores between the servers and the generators."""
         found = sharing(cores_of_servers((server, *others.values())), cores_of(generators.pids))
         if found is Sharing.MAY:
-            self.progress.note(MAY_SHARE_CORE)
+            self.progress.note(texts(note("may_share_core"))["text"])
         return found
 
     def _check_files(self) -> None:

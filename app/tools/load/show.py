@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.core import messages
 from app.i18n import LANGUAGES
 from app.lab.report.contents.published import beside_table
 from app.lab.report.translation import Translate, translator
@@ -79,16 +80,15 @@ class _Printer:
         self._table(HOPS_TITLE, HOP_HEADINGS, map(hop_cells, study.hops), texts=(0, 1, 3))
         self._print(HOP_NOTE)
         for table in study.tables:
-            with_run = beside_table(table)
-            headings = [each.replace("published, ", "publ. ") for each in with_run.headings]
-            self._table(table.title, headings, map(tuple, with_run.rows), texts=(0, 1))
+            with_run = beside_table(table, prefix="publ.")
+            self._table(table.title, with_run.headings, with_run.rows, texts=(0, 1))
             self._print(table.note)
 
     def _table(
         self,
         title: str,
-        headings: Sequence[str],
-        rows: Iterable[tuple[str, ...]],
+        headings: Sequence[messages.Text],
+        rows: Iterable[Sequence[messages.Text]],
         *,
         texts: Sequence[int] = (0,),
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -11,30 +11,18 @@ from app.core.plan.scenario import Plan
 from app.core.trial import TrialRecord, TrialWarning
 from app.lab.analysis.columns import columns_of, first_of_each
 from app.lab.analysis.validity.trial_warnings import note, void
-from app.lab.analysis.words import count_of, listing, number, pseudonym
+from app.lab.analysis.words import pseudonyms
 
 
 def completion_warnings(record: TrialRecord, plan: Plan) -> Iterator[TrialWarning]:
     """Check that the trial ran to its end, without broken connections or other requests."""
     planned = 0 if record.spec.idle else plan.notifications + plan.warmup_notifications
     if not record.completed or record.published < planned:
-        yield void(
-            "incomplete",
-            f"The trial did not run to its end: {record.published} of {planned} notifications were published.",
-            "Let the run finish; if it was not stopped by hand, look into the server's log.",
-        )
+        yield void("incomplete", published=record.published, planned=planned)
     if record.disconnects:
-        yield void(
-            "disconnected",
-            f"{count_of(record.disconnects, 'connection')} broke during the trial.",
-            "Look for the reason in the server's log; on phones, keep the page visible and the screen on.",
-        )
+        yield void("disconnected", count=record.disconnects)
     if record.disturbances:
-        yield note(
-            "disturbed",
-            f"The server answered {count_of(record.disturbances, 'other request')} during the trial.",
-            "Close other pages of this server while it measures.",
-        )
+        yield note("disturbed", count=record.disturbances)
 
 
 def phone_warnings(record: TrialRecord) -> Iterator[TrialWarning]:
@@ -43,37 +31,17 @@ def phone_warnings(record: TrialRecord) -> Iterator[TrialWarning]:
         return
     reports = {each.client: each for each in record.lifecycle_reports}
     if silent := [client for client in record.participants if client not in reports]:
-        yield void(
-            "phone_silent",
-            f"{_phones_named(silent)} did not say how the trial went.",
-            "Look whether it is still on this network and its page open.",
-        )
+        yield void("phone_silent", phones=pseudonyms(silent))
     if asleep := [client for client, each in reports.items() if each.asleep_ms > 0]:
         longest_ms = max(reports[client].asleep_ms for client in asleep)
-        yield void(
-            "asleep",
-            f"{_phones_named(asleep)} slept or hid the page for up to {number(longest_ms)} ms.",
-            "Keep the page in front and the screen on: set the screen timeout to 10 minutes.",
-        )
+        yield void("asleep", phones=pseudonyms(asleep), longest_ms=float(longest_ms))
     if reloaded := [client for client, each in reports.items() if each.reload_count]:
-        yield void(
-            "reloaded",
-            f"The page of {_phones_named(reloaded)} was loaded anew during the trial.",
-            "Leave the page open until the end. What came before is kept, and what it missed was fetched again.",
-        )
+        yield void("reloaded", phones=pseudonyms(reloaded))
     if stepped := [client for client, each in reports.items() if each.clock_steps]:
-        yield void(
-            "clock_step",
-            f"The clock of {_phones_named(stepped)} jumped during the trial.",
-            "Keep the phone awake and its time setting alone; the block is repeated.",
-        )
+        yield void("clock_step", phones=pseudonyms(stepped))
     posted = _arrived_by_client(record) if reports else Counter[int]()
     if short := [client for client, each in reports.items() if posted[client] < each.received_count]:
-        yield void(
-            "samples_missing",
-            f"{_phones_named(short)} received more than it posted.",
-            "Look at the network between phone and server; the page keeps what it could not post.",
-        )
+        yield void("samples_missing", phones=pseudonyms(short))
 
 
 def _arrived_by_client(record: TrialRecord) -> Counter[int]:
@@ -83,8 +51,3 @@ def _arrived_by_client(record: TrialRecord) -> Counter[int]:
         columns.client[first_of_each(columns, columns.has_arrived)], return_counts=True
     )
     return Counter(dict(zip(clients.tolist(), counts.tolist(), strict=True)))
-
-
-def _phones_named(clients: Sequence[int]) -> str:
-    """List phones by their pseudonyms, which count seats from 1."""
-    return listing([pseudonym(client) for client in clients])

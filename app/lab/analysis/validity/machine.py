@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.core.trial import CpuUse, TrialRecord, TrialWarning
+from app.core.trial import TrialRecord, TrialWarning
 from app.lab.analysis.validity.trial_warnings import note, void
-from app.lab.analysis.words import number
 
 OTHER_LOAD_CORES_NOTE = 0.02
 OTHER_LOAD_MACHINE_VOID = 0.5
@@ -23,17 +22,11 @@ def machine_warnings(record: TrialRecord) -> Iterator[TrialWarning]:
     if use is None or use.wall_s <= 0:
         return
     if not use.total_is_ns:
-        yield note(
-            "cpu_coarse",
-            "CPU time was counted in ticks of 10 ms, which cannot resolve single notifications.",
-            "Compare CPU on Linux, where each process has a nanosecond clock.",
-        )
+        yield note("cpu_coarse")
     if other_s is None or other_s <= OTHER_LOAD_CORES_NOTE * use.wall_s + CPU_TICK_S * use.cores:
         return
     make = void if other_s > OTHER_LOAD_MACHINE_VOID * use.wall_s * use.cores else note
-    yield make(
-        "machine_busy", _busy_text(use, other_s), "Close other programs, or use a machine that is idle."
-    )
+    yield make("machine_busy", percent=100 * other_s / use.wall_s, cores=use.cores)
 
 
 def other_load_s(record: TrialRecord) -> float | None:
@@ -41,9 +34,3 @@ def other_load_s(record: TrialRecord) -> float | None:
     if record.cpu is None or record.client_cpu_s is None:
         return None
     return record.cpu.machine_busy_s - record.cpu.total_s - record.client_cpu_s
-
-
-def _busy_text(use: CpuUse, other_s: float) -> str:
-    return (
-        f"Other programs used {number(100 * other_s / use.wall_s)} % of a core ({use.cores} cores) meanwhile."
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from app.lab.analysis.metrics.split import Split
 from app.lab.analysis.metrics.trial_figures import TrialFigures
 from app.lab.analysis.metrics.trial_metrics import TrialMetrics
 from app.lab.analysis.validity.trial_warnings import note, void
-from app.lab.analysis.words import count_of, listing, number, states
 
 SOURCE_LAG_MS_MAX = 5.0
 """Largest p99 of sent - due; above it, the trial measures the source and not the transport."""
@@ -36,19 +36,11 @@ def instrument_warnings(record: TrialRecord, metrics: TrialMetrics) -> Iterator[
     """Check that the source and the clients' event loops were on time."""
     lag_ms = metrics.source_lag_ms_p99
     if lag_ms is not None and lag_ms > SOURCE_LAG_MS_MAX:
-        yield void(
-            "source_late",
-            f"The source was late itself: p99 {number(lag_ms)} ms, limit {number(SOURCE_LAG_MS_MAX)} ms.",
-            "Lower the rate or the number of clients, or free the machine of other work.",
-        )
+        yield void("source_late", lag_ms=lag_ms, limit_ms=SOURCE_LAG_MS_MAX)
     limit_ms = max(CLIENT_LAG_MS_MIN, CLIENT_LAG_SHARE * (metrics.delay_ms.p50 or 0.0))
     loop_ms = record.client_loop_lag_ms_p99
     if loop_ms is not None and loop_ms > limit_ms:
-        yield note(
-            "client_slow",
-            f"The clients' own loop was late: p99 {number(loop_ms)} ms, limit {number(limit_ms)} ms.",
-            "Read the kernel's stamps beside the delays; fewer clients per process or more cores help.",
-        )
+        yield note("client_slow", lag_ms=loop_ms, limit_ms=limit_ms)
 
 
 def sample_warnings(record: TrialRecord, figures: TrialFigures) -> Iterator[TrialWarning]:
@@ -57,39 +49,24 @@ def sample_warnings(record: TrialRecord, figures: TrialFigures) -> Iterator[Tria
     no_clock = metrics.left_out.get(SampleState.NO_CLOCK, 0) + metrics.left_out.get(SampleState.WIDE_U, 0)
     bound_ms = metrics.clock_bound_ms
     if no_clock or (bound_ms is not None and bound_ms > CLOCK_BOUND_MS_MAX):
-        widest = f", the widest bound used is {number(bound_ms)} ms" if bound_ms is not None else ""
+        widest: dict[str, Any] = {"variant": "widest", "bound_ms": bound_ms} if bound_ms is not None else {}
         # A phone with a slow radio is left out of all arms alike, and the other phones represent the trial.
         # Built-in clients share one clock, so that an error of one arrival concerns all of them.
         is_tolerable = record.participants and no_clock <= LEFT_OUT_SHARE_VOID * metrics.delivered
         make = note if is_tolerable else void
-        yield make(
-            "clock_wide",
-            f"Clocks were not known within {number(CLOCK_BOUND_MS_MAX)} ms: {count_of(no_clock, 'arrival')} "
-            f"without a good clock{widest}.",
-            "Check that the clock channel is reachable and not behind a slow proxy; wait longer before a trial.",
-        )
+        yield make("clock_wide", limit_ms=CLOCK_BOUND_MS_MAX, count=no_clock, **widest)
     if negative := _count_before_sent(columns):
-        yield void(
-            "negative_delay",
-            f"{count_of(negative, 'notification')} arrived before being sent, by more than the clock's bound.",
-            "A clock stepped or the machine slept: keep it awake, and repeat the trial.",
-        )
+        yield void("negative_delay", count=negative)
     if polling := metrics.left_out.get(SampleState.POLLING, 0):
-        yield void(
-            "wrong_transport",
-            f"{count_of(polling, 'arrival')} came over another transport than the arm's.",
-            "A proxy or the page's settings keep WebSocket from being used; remove it or name another arm.",
-        )
+        yield void("wrong_transport", count=polling)
     if left_out := {
-        state: n for state, n in metrics.left_out.items() if state not in ("no_clock", "wide_u", "polling")
+        str(state): n
+        for state, n in metrics.left_out.items()
+        if state not in ("no_clock", "wide_u", "polling")
     }:
         share = sum(left_out.values()) / metrics.delivered
         make = void if share > LEFT_OUT_SHARE_VOID else note
-        yield make(
-            "samples_left_out",
-            f"Of {metrics.delivered} arrivals some have no usable delay: {listing(states(left_out))}.",
-            "Keep the page visible, the screen on and the connection up.",
-        )
+        yield make("samples_left_out", delivered=metrics.delivered, left_out=left_out)
     yield from _kernel_stamp_warnings(columns)
     yield from _recording_warnings(record, figures.split)
 
@@ -97,11 +74,7 @@ def sample_warnings(record: TrialRecord, figures: TrialFigures) -> Iterator[Tria
 def result_warnings(metrics: TrialMetrics) -> Iterator[TrialWarning]:
     """Note loss and lateness: they are results of the transport and void nothing, but lost deliveries have no delay."""
     if metrics.lost or metrics.late:
-        yield note(
-            "lost_or_late",
-            f"{metrics.lost} of {metrics.expected} deliveries were lost and {metrics.late} late.",
-            "Read the delays together with this: what was lost has none.",
-        )
+        yield note("lost_or_late", lost=metrics.lost, expected=metrics.expected, late=metrics.late)
 
 
 def _recording_warnings(record: TrialRecord, found: Split | None) -> Iterator[TrialWarning]:
@@ -109,18 +82,10 @@ def _recording_warnings(record: TrialRecord, found: Split | None) -> Iterator[Tr
     if record.instrument is None:
         return
     if found is None:
-        yield note(
-            "not_recorded",
-            f"The server recorded nothing, so that delays are not split. {record.instrument.absent}",
-            "Connections of the worker's own, over HTTP/1.1 and without TLS, are recorded (SIAR_FANOUT=direct).",
-        )
+        yield note("not_recorded", reason=str(record.instrument.absent))
     elif found.unmatched or record.instrument.dropped:
-        yield note(
-            "not_recorded",
-            f"{count_of(found.unmatched, 'sample')} without the server's part of the delay; "
-            f"{count_of(record.instrument.dropped, 'write')} found no room in the recording.",
-            "The split stands for the others only. Through a proxy a connection cannot be told to be a client's.",
-        )
+        dropped = record.instrument.dropped
+        yield note("not_recorded", variant="some", unmatched=found.unmatched, dropped=dropped)
 
 
 def _kernel_stamp_warnings(columns: Columns) -> Iterator[TrialWarning]:
@@ -128,12 +93,7 @@ def _kernel_stamp_warnings(columns: Columns) -> Iterator[TrialWarning]:
     samples = columns.samples()
     missing = int(np.isnan(columns.kernel_received_us[samples]).sum())
     if missing < len(samples) and missing > KERNEL_STAMPS_MISSING_MAX * len(samples):
-        yield note(
-            "kernel_stamps_missing",
-            f"{missing} of {len(samples)} samples have no kernel stamp of their own, because one read held "
-            "several messages or the kernel gave none.",
-            "The kernel's delays stand for the others only; a lower rate keeps messages apart.",
-        )
+        yield note("kernel_stamps_missing", missing=missing, samples=len(samples))
 
 
 def _count_before_sent(columns: Columns) -> int:

@@ -20,10 +20,10 @@ from itertools import pairwise
 
 from app.core.delivery import Delivery
 from app.core.plan.scenario import Plan, arm_plan
-from app.core.trial import Severity, TrialRecord, TrialWarning
+from app.core.trial import TrialRecord, TrialWarning
 from app.lab.analysis.columns import columns_of, every_kth_client
 from app.lab.analysis.metrics.trial_metrics import by_client
-from app.lab.analysis.words import count_of, number
+from app.lab.analysis.validity.trial_warnings import note
 
 CODES = frozenset({"signature_nagle", "signature_beacon", "signature_batching", "signature_ms_clock"})
 
@@ -74,13 +74,6 @@ MODES = (
     Mode("signature_beacon", BEACON_MS, 5.0),
 )
 
-_ADVICE = {
-    "signature_nagle": "Set TCP_NODELAY on both ends and write each notification in one piece.",
-    "signature_beacon": "Keep the phone awake (the factor radio) or compare at one and the same interval only.",
-    "signature_batching": "Look for a queue, a proxy's buffer or a long-polling transport that collects them.",
-    "signature_ms_clock": "Stamp with performance.now(); differences below a millisecond are not to be read.",
-}
-
 
 def signatures(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
     """Return the signatures in a trial's delays, each at most once."""
@@ -91,13 +84,13 @@ def signatures(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
         return ()
     found: dict[str, TrialWarning] = {}
     period_ms = 1000 / arm_plan(plan, record.spec.arm).rate_hz
-    for code, text in (
+    for each in (
         *_modes(samples),
         *_in_step(samples),
         *_together(samples, period_ms),
         *_ms_clock(samples),
     ):
-        found.setdefault(code, TrialWarning(code, Severity.NOTE, text, _ADVICE[code]))
+        found.setdefault(each.code, each)
     return tuple(found.values())
 
 
@@ -119,19 +112,15 @@ def mean_resultant_length(times_ms: Sequence[float], period_ms: float) -> float:
     return math.hypot(math.fsum(map(math.cos, angles)), math.fsum(map(math.sin, angles))) / len(angles)
 
 
-def _modes(samples: Sequence[Delivery]) -> Iterator[tuple[str, str]]:
+def _modes(samples: Sequence[Delivery]) -> Iterator[TrialWarning]:
     delays_ms = [value for each in samples if (value := each.delay_from_sent_ms) is not None]
     for mode in MODES:
         share = mode_share(delays_ms, mode) if len(delays_ms) >= SAMPLES_MIN else None
         if share is not None:
-            yield (
-                mode.code,
-                f"{number(100 * share)} % of the delays lie at {number(mode.at_ms)} ± {number(mode.reach_ms)} ms, "
-                "and few beside.",
-            )
+            yield note(mode.code, percent=100 * share, at_ms=mode.at_ms, reach_ms=mode.reach_ms)
 
 
-def _in_step(samples: Sequence[Delivery]) -> Iterator[tuple[str, str]]:
+def _in_step(samples: Sequence[Delivery]) -> Iterator[TrialWarning]:
     clients = []
     for client, own in by_client(samples).items():
         slow = [each for each in own if (each.delay_from_sent_ms or 0.0) >= DOZING_MS_MIN]
@@ -142,13 +131,10 @@ def _in_step(samples: Sequence[Delivery]) -> Iterator[tuple[str, str]]:
         if arrivals >= IN_STEP_MIN and source <= OUT_OF_STEP_MAX:
             clients.append(client)
     if clients:
-        yield (
-            "signature_beacon",
-            f"Arrivals at {count_of(len(clients), 'client')} keep step with {number(BEACON_MS)} ms, as Wi-Fi beacons do.",
-        )
+        yield note("signature_beacon", variant="step", clients=len(clients), beacon_ms=BEACON_MS)
 
 
-def _together(samples: Sequence[Delivery], period_ms: float) -> Iterator[tuple[str, str]]:
+def _together(samples: Sequence[Delivery], period_ms: float) -> Iterator[TrialWarning]:
     if period_ms < PERIOD_MS_MIN:
         return
     close, pairs = 0, 0
@@ -160,21 +146,14 @@ def _together(samples: Sequence[Delivery], period_ms: float) -> Iterator[tuple[s
             for before, after in pairwise(stamps)
         )
     if pairs and close >= TOGETHER_SHARE_MIN * pairs:
-        yield (
-            "signature_batching",
-            f"{number(100 * close / pairs)} % of the notifications arrived together with the one before, though due "
-            f"{number(period_ms)} ms apart.",
-        )
+        yield note("signature_batching", percent=100 * close / pairs, period_ms=period_ms)
 
 
-def _ms_clock(samples: Sequence[Delivery]) -> Iterator[tuple[str, str]]:
+def _ms_clock(samples: Sequence[Delivery]) -> Iterator[TrialWarning]:
     clients = [
         own
         for own in by_client(samples).values()
         if len(own) >= SAMPLES_MIN and all((each.received_client_us or 0.0) % 1000 == 0 for each in own)
     ]
     if clients:
-        yield (
-            "signature_ms_clock",
-            f"Every stamp of {count_of(len(clients), 'client')} is a whole millisecond.",
-        )
+        yield note("signature_ms_clock", clients=len(clients))

@@ -35,9 +35,9 @@ def published_blocks(analysis: Analysis) -> Iterator[Block]:
         yield Folded(WHY, (Listing(study.differences),))
 
 
-def beside_table(table: StudyTable) -> Table:
-    """Return a study's table as texts."""
-    headings = ("figure", "unit", *(f"published, {name}" for name in table.published), *table.measured)
+def beside_table(table: StudyTable, *, prefix: str = "published,") -> Table:
+    """Return a study's table as texts. `prefix` is before the name of a published column."""
+    headings = ("figure", "unit", *(f"{prefix} {name}" for name in table.published), *table.measured)
     return Table(headings, [_cells(row) for row in table.rows], frozenset({0, 1}))
 
 

@@ -183,7 +183,7 @@ def _warnings(analysis: Analysis) -> Iterator[Block]:
         return
     yield Cautions(
         tuple(
-            Caution(*warning_lines(group), void=group.severity is Severity.VOID)
+            Caution(*warning_lines(group), void=group.first.severity is Severity.VOID)
             for group in analysis.warnings
         )
     )

@@ -25,6 +25,7 @@ from app.lab.analysis.descriptive.timeline import timeline_figures
 from app.lab.analysis.descriptive.within_trial_ci import within_trials
 from app.lab.analysis.metrics.cpu import idle_rate
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
+from app.lab.analysis.validity.trial_warnings import texts
 from app.lab.analysis.verdict import run_verdict
 from app.lab.analysis.words import pseudonym
 from app.lab.report.figures.factors import arm_shares, factor_tables
@@ -74,10 +75,7 @@ def result_json(analysis: Analysis) -> Json:
         "factors": factors_json(analysis),
         "published": published_json(analysis),
         "totals": asdict(analysis.totals),
-        "warnings": [
-            {**asdict(group), "severity": group.severity.value, "trials": list(group.trials)}
-            for group in analysis.warnings
-        ],
+        "warnings": [{**_warning(group.first), "trials": list(group.trials)} for group in analysis.warnings],
         "plan": plan_to_json(run.plan),
         "conditions": _finite(run.conditions),
     }
@@ -203,7 +201,7 @@ def _summary(row: SummaryRow) -> Json:
 
 
 def _warning(warning: TrialWarning) -> Json:
-    return {**asdict(warning), "severity": warning.severity.value}
+    return {"code": warning.code, "severity": warning.severity.value, **texts(warning)}
 
 
 def _finite(value: object) -> object:

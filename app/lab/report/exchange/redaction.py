@@ -19,7 +19,7 @@ SECRET_NAME = re.compile(r"token|secret|passw|credential|cookie|authorization|(^
 
 VERSION_NAMES = frozenset({"kernel", "python", "packages", "version", "cpu_model", "git_commit", "browser"})
 
-FREE_TEXT = frozenset({"conditions", "text", "advice", "absent", "failures", "troubles"})
+FREE_TEXT = frozenset({"conditions", "args", "text", "advice", "absent", "failures", "troubles"})
 """Fields whose words systems or people chose, with all nested values: only these are searched for the machine's own name.
 Other fields hold the plan's words and ours, which may also be a machine's name: `lan`, `demo`, `ok`."""
 

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.core.errors import Malformed, StoreError
+from app.i18n import LANGUAGES
 from app.lab.report.atomic_files import write_atomically, write_bytes
 from app.lab.report.document import Document, Drawing, Drawn, drawing_name, figures_of
 from app.lab.report.renderers.standalone import standalone
 from app.lab.report.renderers.typeset import is_installed, typeset
+from app.lab.report.translation import Translate, drawing_in_language, translator
 
 _TEMPLATE = Path(__file__).with_name("drawing.typ")
 
@@ -47,31 +49,34 @@ def width_mm(text: str) -> float:
     return wide
 
 
-def write_figures(document: Document, folder: Path, *, wide_mm: float = WIDTH_MM) -> dict[str, Path]:
+def write_figures(
+    document: Document, folder: Path, *, wide_mm: float = WIDTH_MM, language: str = LANGUAGES[0]
+) -> dict[str, Path]:
     """Write every drawing and `figures.md`; return the path of each drawing's SVG by its name. Raises `StoreError`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{folder} cannot be made: {error.strerror}.") from error
-    written = {}
+    say, written = translator(language), {}
     for drawn in figures_of(document):
         for drawing in drawn.figure.drawings:
-            written[drawing_name(drawing)] = _write(drawn, drawing, folder, wide_mm)
-    text = "\n".join(_captions(document)) + "\n"
+            written[drawing_name(drawing)] = _write(drawn, drawing, folder, wide_mm, say)
+    text = "\n".join(_captions(document, say)) + "\n"
     write_atomically(folder / "figures.md", lambda file: file.write(text))
     return written
 
 
-def _write(drawn: Drawn, drawing: Drawing, folder: Path, wide_mm: float) -> Path:
+def _write(drawn: Drawn, drawing: Drawing, folder: Path, wide_mm: float, say: Translate) -> Path:
     """Write a drawing in every form that this machine supports; return the path of its SVG."""
     path = folder / f"{drawing_name(drawing)}.svg"
-    svg = standalone(drawing.svg, width_mm=wide_mm, with_face=True)
-    write_atomically(path, lambda file: file.write(svg))
+    svg = drawing_in_language(drawing.svg, say)
+    file_text = standalone(svg, width_mm=wide_mm, with_face=True)
+    write_atomically(path, lambda file: file.write(file_text))
     if is_installed():
         inputs = {
-            "svg": standalone(drawing.svg),
+            "svg": standalone(svg),
             "width_mm": f"{wide_mm:g}",
-            "title": f"{drawn.figure.title}: {drawing.heading}",
+            "title": f"{say(drawn.figure.title)}: {say(drawing.heading)}",
         }
         png = typeset(_TEMPLATE, inputs, form="png", ppi=PNG_PPI)
         write_bytes(path.with_suffix(".png"), with_resolution(png, PNG_PPI))
@@ -87,11 +92,11 @@ def with_resolution(png: bytes, ppi: float) -> bytes:
     return png[:_PNG_HEADER_BYTES] + chunk + png[_PNG_HEADER_BYTES:]
 
 
-def _captions(document: Document) -> Iterator[str]:
+def _captions(document: Document, say: Translate) -> Iterator[str]:
     """Yield the lines of `figures.md`: names, headings and captions of all drawings."""
-    yield f"# {document.title}"
+    yield f"# {say(document.title)}"
     for drawn in figures_of(document):
-        yield f"\n## {drawn.figure.title}\n"
+        yield f"\n## {say(drawn.figure.title)}\n"
         for drawing in drawn.figure.drawings:
-            yield f"- `{drawing_name(drawing)}`: {drawing.heading}"
-        yield f"\n{drawn.figure.caption} {drawn.settings}"
+            yield f"- `{drawing_name(drawing)}`: {say(drawing.heading)}"
+        yield f"\n{say(drawn.figure.caption)} {say(drawn.settings)}"

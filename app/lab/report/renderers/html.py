@@ -16,7 +16,7 @@ from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.sections import document_of
 from app.lab.report.document import Document
-from app.lab.report.translation import in_language, translator
+from app.lab.report.translation import drawing_in_language, translator
 from app.paths import TEMPLATES
 
 _STYLES = Path(__file__).with_name("report.css")
@@ -26,24 +26,19 @@ _TYPED = re.compile(r"`([^`]+)`")
 
 def report_html(analysis: Analysis, language: str = LANGUAGES[0]) -> str:
     """Return the report of a run as a page."""
-    return html_of(in_language(document_of(analysis), language))
+    return html_of(document_of(analysis), language)
 
 
-def html_of(document: Document) -> str:
+def html_of(document: Document, language: str = LANGUAGES[0]) -> str:
     """Return a document as a page."""
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            report=document,
-            css=Markup(_STYLES.read_text(encoding="utf-8")),
-            the_numbers=translator(document.language)("The numbers"),
-        )
-    )
+    template = _environment(language).get_template("report.html")
+    css = Markup(_STYLES.read_text(encoding="utf-8"))
+    return template.render(report=document, language=language, css=css)
 
 
 @cache
-def _environment() -> Environment:
+def _environment(language: str) -> Environment:
+    say = translator(language)
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -51,8 +46,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["drawing"] = Markup
-    environment.filters["typed"] = _typed
+    environment.filters["say"] = say
+    environment.filters["drawing"] = lambda svg: Markup(drawing_in_language(svg, say))
+    environment.filters["typed"] = lambda text: _typed(say(text))
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment
 

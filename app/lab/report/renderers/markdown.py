@@ -6,8 +6,10 @@ Text is escaped, so that no name of an arm becomes a heading, a link or an eleme
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from app.core.messages import Text
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.sections import document_of
@@ -26,7 +28,7 @@ from app.lab.report.document import (
     Table,
     drawing_name,
 )
-from app.lab.report.translation import in_language
+from app.lab.report.translation import Translate, translator
 
 _SPECIAL = re.compile(r"([\\*_<|~]|&(?=#|\w+;)|\](?=[(\[:]))")
 """Characters that may begin markup anywhere in a line. Backticks are our own markup, and brackets of intervals are harmless."""
@@ -39,82 +41,92 @@ def report_markdown(
     analysis: Analysis, language: str = LANGUAGES[0], figures: Mapping[str, str] | None = None
 ) -> str:
     """Return the report of a run as Markdown; `figures` has the file of each drawing by name, where they were written."""
-    return markdown_of(in_language(document_of(analysis), language), figures or {})
+    return markdown_of(document_of(analysis), figures or {}, language)
 
 
-def markdown_of(document: Document, figures: Mapping[str, str]) -> str:
+def markdown_of(document: Document, figures: Mapping[str, str], language: str = LANGUAGES[0]) -> str:
     """Return a document as Markdown. A drawing without a file is left out; its figure still has title, caption and numbers."""
-    parts = [f"# {_line(document.title)}"]
-    for each in document.opening:
-        parts += _paragraph(each)
-    for section in document.sections:
-        parts.append(f"## {_line(section.title)}")
-        for block in section.blocks:
-            parts += _block(block, figures)
-    parts += ["---", _line(document.closing)]
-    return "\n\n".join(parts) + "\n"
+    return _Writer(translator(language), figures).document(document)
 
 
-def _block(block: Block, figures: Mapping[str, str]) -> Iterator[str]:
-    match block:
-        case Heading(text):
-            yield f"### {_line(text)}"
-        case Paragraph():
-            yield from _paragraph(block)
-        case Findings(items, main):
-            mark = "**" if main else ""
-            yield _list(
-                [f"{mark}{_line(each.text)}{mark}" if each.decided else _line(each.text) for each in items]
-            )
-        case Cautions(items):
-            yield _list([f"{_line(each.seen)} *{_line(each.advice)}*" for each in items])
-        case Listing(items):
-            yield _list(list(map(_line, items)))
-        case Numbers(title, table, titled):
-            if titled:
-                yield f"#### {_line(title)}"
-            yield _table(table)
-        case Drawn():
-            yield from _drawn(block, figures)
-        case Folded(summary, blocks):
-            yield f"### {_line(summary)}"
-            for each in blocks:
-                yield from _block(each, figures)
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes the blocks of a document in one language."""
 
+    say: Translate
+    figures: Mapping[str, str]
 
-def _paragraph(paragraph: Paragraph) -> Iterator[str]:
-    text = _line(paragraph.text)
-    is_seen = paragraph.kind in (Kind.LABEL, Kind.WARNING)
-    yield f"> {text}" if is_seen else text
+    def document(self, document: Document) -> str:
+        parts = [f"# {self._line(document.title)}", *map(self._paragraph, document.opening)]
+        for section in document.sections:
+            parts.append(f"## {self._line(section.title)}")
+            for block in section.blocks:
+                parts += self._block(block)
+        parts += ["---", self._line(document.closing)]
+        return "\n\n".join(parts) + "\n"
 
+    def _block(self, block: Block) -> Iterator[str]:
+        match block:
+            case Heading(text):
+                yield f"### {self._line(text)}"
+            case Paragraph():
+                yield self._paragraph(block)
+            case Findings(items, main):
+                mark = "**" if main else ""
+                yield _list(
+                    f"{mark}{self._line(each.text)}{mark}" if each.decided else self._line(each.text)
+                    for each in items
+                )
+            case Cautions(items):
+                yield _list(f"{self._line(each.seen)} *{self._line(each.advice)}*" for each in items)
+            case Listing(items):
+                yield _list(map(self._line, items))
+            case Numbers(title, table, titled):
+                if titled:
+                    yield f"#### {self._line(title)}"
+                yield self._table(table)
+            case Drawn():
+                yield from self._drawn(block)
+            case Folded(summary, blocks):
+                yield f"### {self._line(summary)}"
+                for each in blocks:
+                    yield from self._block(each)
 
-def _drawn(block: Drawn, figures: Mapping[str, str]) -> Iterator[str]:
-    figure = block.figure
-    number = f"{block.number}. " if block.number else ""
-    yield f"### {number}{_line(figure.title)}"
-    for drawing in figure.drawings:
-        if path := figures.get(drawing_name(drawing)):
-            yield f"![{_line(f'{figure.title}: {drawing.heading}')}](<{path}>)"
-    yield _line(f"{figure.caption} {block.settings}")
-    yield _table(figure.table)
+    def _paragraph(self, paragraph: Paragraph) -> str:
+        text = self._line(paragraph.text)
+        return f"> {text}" if paragraph.kind in (Kind.LABEL, Kind.WARNING) else text
 
+    def _drawn(self, block: Drawn) -> Iterator[str]:
+        figure = block.figure
+        number = f"{block.number}. " if block.number else ""
+        yield f"### {number}{self._line(figure.title)}"
+        for drawing in figure.drawings:
+            if path := self.figures.get(drawing_name(drawing)):
+                alternative = _line(f"{self.say(figure.title)}: {self.say(drawing.heading)}")
+                yield f"![{alternative}](<{path}>)"
+        yield _line(f"{self.say(figure.caption)} {self.say(block.settings)}")
+        yield self._table(figure.table)
 
-def _table(table: Table) -> str:
-    """Return a pipe table with figures aligned right and words aligned left."""
-    sides = [":--" if place in table.words else "--:" for place in range(len(table.headings))]
-    rows: list[Sequence[str]] = [
-        [*map(_cell, table.headings)],
-        sides,
-        *([*map(_cell, row)] for row in table.rows),
-    ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    def _table(self, table: Table) -> str:
+        """Return a pipe table with figures aligned right and words aligned left."""
+        sides = [":--" if place in table.words else "--:" for place in range(len(table.headings))]
+        write = str if table.verbatim else self.say
+        rows: list[Sequence[str]] = [
+            [_cell(self.say(each)) for each in table.headings],
+            sides,
+            *([_cell(write(each)) for each in row] for row in table.rows),
+        ]
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+    def _line(self, text: Text) -> str:
+        return _line(self.say(text))
 
 
 def _cell(text: str) -> str:
     return " ".join(_SPECIAL.sub(r"\\\1", text.replace("`", "'")).split()) or " "
 
 
-def _list(items: Sequence[str]) -> str:
+def _list(items: Iterable[str]) -> str:
     return "\n".join(f"- {each}" for each in items)
 
 

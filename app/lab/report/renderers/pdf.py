@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
 
+from app.core.messages import Message
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.sections import document_of
-from app.lab.report.document import Document, Drawing, Table
+from app.lab.report.document import Document, Drawing, Kind, Table
 from app.lab.report.renderers.standalone import colours, standalone
 from app.lab.report.renderers.typeset import need, typeset
-from app.lab.report.translation import in_language
+from app.lab.report.translation import Translate, drawing_in_language, translator
 
 PAGE_PT = 493.0
 """Width between the margins of A4."""
@@ -46,47 +47,59 @@ _DESCRIPTION = re.compile(r"<desc[^>]*>([^<]*)</desc>")
 
 def report_pdf(analysis: Analysis, language: str = LANGUAGES[0]) -> bytes:
     """Return the report as a PDF. The same run and version of Typst give the same bytes. Raises `Unfit` without Typst."""
-    return pdf_of(in_language(document_of(analysis), language), analysis.run.id)
+    return pdf_of(document_of(analysis), analysis.run.id, language)
 
 
-def pdf_of(document: Document, run: str) -> bytes:
+def pdf_of(document: Document, run: str, language: str = LANGUAGES[0]) -> bytes:
     """Return a document as a PDF with `run` in the footer of each page. Raises `Unfit` without Typst."""
     need("A PDF")
-    report = {**_plain(document), "run": run, "colours": colours()}
+    report = {
+        **_plain(document, translator(language)),
+        "language": language,
+        "run": run,
+        "colours": colours(),
+    }
     return typeset(_TEMPLATE, {"report": json.dumps(report)})
 
 
-def _plain(value: Any) -> Any:
-    """Return blocks as plain values; `block` is the name of a block's class."""
+def _plain(value: Any, say: Translate) -> Any:
+    """Return blocks as plain values, with text in place of messages; `block` is the name of a block's class."""
     if isinstance(value, Drawing):
-        described = _DESCRIPTION.search(value.svg)
+        heading, svg = say(value.heading), drawing_in_language(value.svg, say)
+        described = _DESCRIPTION.search(svg)
         return {
-            "heading": value.heading,
-            "svg": standalone(value.svg),
-            "described": unescape(described[1]) if described else value.heading,
+            "heading": heading,
+            "svg": standalone(svg),
+            "described": unescape(described[1]) if described else heading,
         }
     if isinstance(value, Table):
+        headings = list(map(say, value.headings))
+        rows = [list(map(str if value.verbatim else say, row)) for row in value.rows]
         return {
-            "headings": list(value.headings),
-            "rows": [list(row) for row in value.rows],
+            "headings": headings,
+            "rows": rows,
             "words": sorted(value.words),
-            **_layout(value),
+            **_layout(headings, rows, value.words),
         }
+    if isinstance(value, Kind):
+        return value
+    if isinstance(value, str | Message):
+        return say(value)
     if is_dataclass(value) and not isinstance(value, type):
-        values = {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        values = {each.name: _plain(getattr(value, each.name), say) for each in fields(value)}
         return {"block": type(value).__name__, **values}
     if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
+        return [_plain(each, say) for each in value]
     return value
 
 
-def _layout(table: Table) -> dict[str, Any]:
+def _layout(headings: Sequence[str], rows: Sequence[Sequence[str]], words: Collection[int]) -> dict[str, Any]:
     """Return a table's font size and column weights; weights are null where every cell fits on one line."""
-    columns = list(zip(table.headings, *table.rows, strict=True))
+    columns = list(zip(headings, *rows, strict=True))
     natural = sum(max(map(len, column)) + COLUMN_GAP_CHARS for column in columns)
     if natural * EM_PER_CHAR * SIZE_PT <= PAGE_PT:
         return {"size_pt": SIZE_PT, "weights": None}
-    weights = [_column_chars(column, is_words=place in table.words) for place, column in enumerate(columns)]
+    weights = [_column_chars(column, is_words=place in words) for place, column in enumerate(columns)]
     size_pt = PAGE_PT / (sum(weights) * EM_PER_CHAR)
     return {"size_pt": round(max(SIZE_PT_MIN, min(SIZE_PT, size_pt)), 2), "weights": weights}
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.core import messages
 from app.lab.report.translation import Translate
 
 _CONTROLS = dict.fromkeys([*range(0x0A), *range(0x0B, 0x20), *range(0x7F, 0xA0)], "?")
@@ -30,11 +31,17 @@ class Page:
     console: Console
     translate: Translate
 
-    def say(self, text: str, *, style: str = "", one_line: bool = False) -> None:
+    def say(self, text: messages.Text, *, style: str = "", one_line: bool = False) -> None:
         """Print a translated text. `one_line` keeps it on one line of any length, so that a log can be searched for it."""
         self.console.print(plain(self.translate(text)), style=style or None, soft_wrap=one_line)
 
-    def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Sequence[int]) -> None:
+    def table(
+        self,
+        headings: Sequence[messages.Text],
+        rows: Iterable[Sequence[messages.Text]],
+        *,
+        texts: Sequence[int],
+    ) -> None:
         """Print a table without a frame, so that 80 columns are enough. Columns in `texts` are aligned left."""
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         for index, heading in enumerate(headings):

@@ -23,9 +23,8 @@ def print_published(analysis: Analysis, console: Console, *, language: str = LAN
         for table in study.tables:
             page.say("")
             page.say(table.title)
-            narrow = beside_table(_largest_only(table, arms))
-            short = [each.replace("published, ", "publ. ") for each in narrow.headings]
-            page.table(short, narrow.rows, texts=(0, 1))
+            narrow = beside_table(_largest_only(table, arms), prefix="publ.")
+            page.table(narrow.headings, narrow.rows, texts=(0, 1))
         for sentence in study.differences:
             page.say(sentence)
 

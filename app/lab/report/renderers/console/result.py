@@ -126,7 +126,7 @@ def _print_warnings(page: Page, analysis: Analysis) -> None:
         page.say("")
     for group in analysis.warnings:
         seen, advice = warning_lines(group)
-        page.say(seen, style="yellow" if group.severity is Severity.VOID else "")
+        page.say(seen, style="yellow" if group.first.severity is Severity.VOID else "")
         page.say(f"     {page.translate(advice)}")
 
 
