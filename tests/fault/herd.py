@@ -33,8 +33,9 @@ from typing import Any
 
 import psutil
 
+from app.core.client import Subscription
 from tests.support.server import RunningServer, free_port, running_server
-from tests.support.talks import TALKS, Ledger, SseTalk, Talk
+from tests.support.subscriber import EVENT_PROTOCOLS, EventProtocol, Ledger, SseEvents
 
 RECONNECT_S = 1.0
 RECONNECT_S_MAX = 5.0
@@ -82,7 +83,7 @@ class Member:
         """By the server, of an event stream: how long to wait."""
         self._herd = herd
         self._sock: socket.socket | None = None
-        self._talk: Talk | None = None
+        self._protocol: EventProtocol | None = None
         self._fails = 0
 
     def connect(self) -> None:
@@ -93,22 +94,26 @@ class Member:
         if problem not in (0, errno.EINPROGRESS):
             self.end("refused")
             return
-        self._talk = TALKS[self.transport]("localhost", self.ledger)
+        subscription = Subscription(f"http://127.0.0.1:{self._herd.port}", (), self.ledger.position)
+        self._protocol = EVENT_PROTOCOLS[self.transport](subscription)
+        self._protocol.outgoing += self._protocol.opening()
         self._herd.watch(sock, self)
 
     def on_ready(self) -> None:
         """Connected, bytes, or the end."""
         assert self._sock is not None
-        assert self._talk is not None
+        assert self._protocol is not None
         try:
-            if self._say(self._sock, self._talk):
+            if self._send(self._sock, self._protocol):
                 self._herd.reads(self._sock)
                 return
             data = self._sock.recv(65_536)
-            if not data or not self._talk.receive_data(data):
+            self._protocol.receive_data(data)
+            self.ledger.take(self._protocol)
+            if not data or self._protocol.ended:
                 self.end("ended")
                 return
-            self._say(self._sock, self._talk)
+            self._send(self._sock, self._protocol)
         except BlockingIOError:
             return
         except OSError:
@@ -124,21 +129,22 @@ class Member:
             self._herd.left_count -= 1
 
     @staticmethod
-    def _say(sock: socket.socket, talk: Talk) -> bool:
-        """Send what there is to say, and tell whether there was any."""
-        said, talk.outgoing = talk.outgoing, b""
-        sock.sendall(said)
-        return bool(said)
+    def _send(sock: socket.socket, protocol: EventProtocol) -> bool:
+        """Send what there is to send, and return whether there was any."""
+        data = bytes(protocol.outgoing)
+        protocol.outgoing.clear()
+        sock.sendall(data)
+        return bool(data)
 
     def end(self, how: str) -> None:
         """Come back after a while."""
         assert self._sock is not None
         self._herd.counts[how] += 1
         self._herd.forget(self._sock)
-        if isinstance(self._talk, SseTalk) and self._talk.retry_ms is not None:
-            self.told_ms = self._talk.retry_ms
+        if isinstance(self._protocol, SseEvents) and self._protocol.retry_ms is not None:
+            self.told_ms = self._protocol.retry_ms
         self._sock.close()
-        self._sock, self._talk, self.is_live = None, None, False
+        self._sock, self._protocol, self.is_live = None, None, False
         self._herd.after(self._wait_s(), self)
         self._fails += 1
 
@@ -164,7 +170,7 @@ class Herd:
         self._watched: dict[int, Member] = {}
         self._timers: list[tuple[float, int, Member]] = []
         self._numbers = itertools.count()
-        transports = itertools.islice(itertools.cycle(TALKS), count)
+        transports = itertools.islice(itertools.cycle(EVENT_PROTOCOLS), count)
         self.members = [Member(self, transport) for transport in transports]
 
     def watch(self, sock: socket.socket, member: Member) -> None:
