@@ -60,9 +60,10 @@ class Swarm:
             each.close()
         self._epoll.close()
 
-    def watch(self, sock: socket.socket, ready: Ready) -> None:
+    def watch(self, sock: socket.socket, ready: Ready, *, is_connecting: bool = False) -> None:
+        """Call `ready` when there is data; or, for a socket that connects, when it is connected or was refused."""
         self._watched[sock.fileno()] = ready
-        self._epoll.register(sock.fileno(), select.EPOLLIN)
+        self._epoll.register(sock.fileno(), select.EPOLLOUT if is_connecting else select.EPOLLIN)
 
     def listen(self, sock: socket.socket, *, wanted: bool) -> None:
         """Set whether its data is read, or left to fill the buffers."""
