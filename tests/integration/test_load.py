@@ -19,8 +19,7 @@ from app.tools.bench.machine import Cores
 from app.tools.calibrate.tcp_proxy import TcpProxy
 from app.tools.load.floor import prove
 from app.tools.load.generators import MODULE, GeneratorProcess, Generators
-from tests.support.commands import siar
-from tests.support.loads import load, valid_load
+from tests.support.commands import load, siar, valid_load
 from tests.support.proxy import delayed
 from tests.support.server import ADMIN_TOKEN, ROOT, free_port, running_server, stop
 

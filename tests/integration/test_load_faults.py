@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from app.tools.calibrate.tcp_proxy import TcpProxy
+from tests.support.commands import load, valid_load
 from tests.support.lab import descendants
-from tests.support.loads import load, valid_load
 from tests.support.proxy import CUT, Tamper, tampered
 from tests.support.server import ADMIN_TOKEN, running_server
 

@@ -27,7 +27,7 @@ from app.lab.report.renderers.console.live import live_cells
 from app.lab.report.renderers.console.result import print_result
 from app.lab.report.renderers.html import html_of
 from app.lab.report.translation import in_language, known, texts_of, translator
-from tests.support.recorded import recorded
+from tests.support.records import recorded
 from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_plan
 
 APP = Path(__file__).resolve().parents[2] / "app"
