@@ -9,12 +9,12 @@ import pytest
 
 from app.lab.analysis.validity.clock_check import check_clocks
 from app.store.store import Store
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.browser.cdp import Browser, running_browser
 from tests.browser.classroom import STEP, Classroom, join, phone
 from tests.browser.devices import SMALL
 from tests.browser.shifted_clock import shift_clock, step_clock
 from tests.components import require_chromium
-from tests.support.proxy import DelayProxy
 from tests.support.server import running_server
 
 pytestmark = [pytest.mark.alone, pytest.mark.browser]
@@ -115,7 +115,7 @@ def test_what_one_phone_slept_through_and_another_was_cut_off_from_is_void_and_r
     with (
         running_server(tmp_path, command=SERVE, join_code="1") as server,
         running_browser(require_chromium()) as sleepers,
-        DelayProxy("127.0.0.1", server.port, delay_s=0.0) as proxy,
+        TcpProxy("127.0.0.1", server.port) as proxy,
     ):
         both = [browser, sleepers]
         room = Classroom(server)

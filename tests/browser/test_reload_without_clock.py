@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from pathlib import Path
 
 import pytest
 
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.browser.cdp import Browser
 from tests.browser.conductor import COUNT, Conductor, conduct_of, samples_of
 from tests.browser.test_page_clock import clock_process, silent
-from tests.support.holding_proxy import HoldingProxy
+from tests.support.proxy import held
 from tests.support.server import running_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
@@ -26,9 +28,12 @@ def test_a_trial_goes_on_to_its_end_without_a_clock_and_times_only_what_came_bef
     browser: Browser, tmp_path: Path, transport: str
 ) -> None:
     """Both ways to the clock are shut, so that the end is read from the server's last answer (trial_session.js)."""
+    may_ask_time = threading.Event()
+    may_ask_time.set()
+    hold_clock = held(may_ask_time, line=b" /api/clock")
     with (
         running_server(tmp_path) as server,
-        HoldingProxy("127.0.0.1", server.port, path="/api/clock") as proxy,
+        TcpProxy("127.0.0.1", server.port, to_server=hold_clock) as proxy,
     ):
         page = browser.new_page(alone=True)
         page.go(f"{proxy.url}/?lang=en")
@@ -38,14 +43,14 @@ def test_a_trial_goes_on_to_its_end_without_a_clock_and_times_only_what_came_bef
         conductor.measure(page, transport, notifications=NOTIFICATIONS, until_count=25)
 
         with silent(server, clock_process(server)):
-            proxy.hold()
+            may_ask_time.clear()
             page.call("Page.reload")
             page.wait_for("!globalThis.isOfBefore && globalThis.siar?.room?.trial?.state === 'running'")
             page.wait_for(f"{COUNT} >= 25")
             known = [page.evaluate(CLOCK_BOUND)]
             batches = conductor.end_trial(page)
             known.append(page.evaluate(CLOCK_BOUND))
-        proxy.release()
+        may_ask_time.set()
         page.wait_for(f"{CLOCK_BOUND} !== null")
         page.close()
 

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.browser.cdp import Browser, Page, running_browser
 from tests.browser.classroom import IS_READY
 from tests.browser.conductor import COUNT, Conductor, conduct_of, samples_of
 from tests.browser.test_page import LATE_US, LINKED
 from tests.components import require_chromium
-from tests.support.proxy import DelayProxy
 from tests.support.server import RunningServer, free_port, running_server
 
 pytestmark = pytest.mark.browser
@@ -174,7 +174,7 @@ def test_a_phone_whose_page_is_hidden_in_a_trial_says_so_and_keeps_what_came(
 def test_a_phone_that_is_cut_off_in_a_trial_fetches_what_it_missed(
     browser: Browser, server: RunningServer, transport: str
 ) -> None:
-    with DelayProxy("127.0.0.1", server.port, delay_s=0.0) as proxy:
+    with TcpProxy("127.0.0.1", server.port) as proxy:
         page = open_page(browser, proxy.url)
         conductor = Conductor(server)
         conductor.measure(page, transport, notifications=60, until_count=5)

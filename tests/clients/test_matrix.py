@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.clients.installing import Missing, install_all
 from tests.clients.programs import Line, Program, running, wait_for_all
 from tests.clients.table import CLIENTS, Client
 from tests.components import without
 from tests.support.server import RunningServer, free_port, running_server
-from tests.support.tampering_proxy import TamperingProxy
 
 pytestmark = pytest.mark.nightly
 
@@ -67,7 +67,7 @@ def phases(folders: Folders, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 def _through_a_cut(folders: Folders, tmp_path: Path) -> dict[str, Phase]:
     with (
         running_server(tmp_path) as server,
-        TamperingProxy(server.port) as proxy,
+        TcpProxy("127.0.0.1", server.port) as proxy,
         running(CLIENTS, folders, proxy.url, tmp_path) as programs,
     ):
         wait_for_all(programs, START_S, "open")

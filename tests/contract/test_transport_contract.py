@@ -13,23 +13,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from app.core.client import PROTOCOLS, Subscription
+from app.core.client import PROTOCOLS, ClientProtocol, Subscription
 from app.core.errors import MalformedFrame
 from app.core.wire import TRANSPORTS
-from tests.support import toy
-from tests.support.client_talk import MakeProtocol, Speaker, speaking
+from tests.support import metrics, toy
 from tests.support.fanouts import FANOUTS, fanout_settings
-from tests.support.metrics import subscribed
 from tests.support.server import ROOT, RunningServer, ServerSettings, running_server
+from tests.support.subscriber import subscribed
 from tests.support.toy.client_protocol import LinesProtocol
 
-MAKERS: dict[str, MakeProtocol] = {**{name: PROTOCOLS[name] for name in TRANSPORTS}, toy.NAME: LinesProtocol}
+MAKERS: dict[str, Callable[[Subscription], ClientProtocol]] = {
+    **{name: PROTOCOLS[name] for name in TRANSPORTS},
+    toy.NAME: LinesProtocol,
+}
 
 APP = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "tests.support.toy.app:app")
 
@@ -60,12 +63,14 @@ def transport(request: pytest.FixtureRequest) -> str:
 
 def await_connections(server: RunningServer, transport: str, count: int) -> None:
     deadline_s = time.monotonic() + WAIT_S
-    while subscribed(server, transport) != count:
-        assert time.monotonic() < deadline_s, f"{subscribed(server, transport)} connections, not {count}"
+    while metrics.subscribed(server, transport) != count:
+        assert time.monotonic() < deadline_s, (
+            f"{metrics.subscribed(server, transport)} connections, not {count}"
+        )
 
 
 def test_what_is_published_comes_once_and_in_order(server: RunningServer, transport: str) -> None:
-    with speaking(server.port, MAKERS[transport]) as client:
+    with subscribed(server.port, MAKERS[transport]) as client:
         offsets = [server.publish(str(number))["offset"] for number in range(20)]
 
         assert [each["offset"] for each in client.notifications(20)] == offsets
@@ -73,7 +78,7 @@ def test_what_is_published_comes_once_and_in_order(server: RunningServer, transp
 
 
 def test_the_object_is_that_of_history_on_every_transport(server: RunningServer, transport: str) -> None:
-    with speaking(server.port, MAKERS[transport]) as client:
+    with subscribed(server.port, MAKERS[transport]) as client:
         answer = server.publish("Ümlaut \u2028 <&>", "two\nlines", data={"a": [1, None]})
 
         [heard] = client.notifications(1)
@@ -83,13 +88,13 @@ def test_the_object_is_that_of_history_on_every_transport(server: RunningServer,
 
 
 def test_who_comes_back_misses_nothing_and_gets_nothing_twice(server: RunningServer, transport: str) -> None:
-    with speaking(server.port, MAKERS[transport]) as client:
+    with subscribed(server.port, MAKERS[transport]) as client:
         server.publish("heard")
         position = client.notifications(1)[0]["id"]
     for number in range(5):
         server.publish(f"missed {number}")
 
-    with speaking(server.port, MAKERS[transport], last_event_id=position) as client:
+    with subscribed(server.port, MAKERS[transport], last_event_id=position) as client:
         server.publish("live")
 
         titles = [each["title"] for each in client.notifications(6)]
@@ -99,29 +104,29 @@ def test_who_comes_back_misses_nothing_and_gets_nothing_twice(server: RunningSer
 def test_who_broke_off_before_the_first_notification_resumes_too(
     server: RunningServer, transport: str
 ) -> None:
-    with speaking(server.port, MAKERS[transport]) as client:
+    with subscribed(server.port, MAKERS[transport]) as client:
         position = client.protocol.position
     server.publish("missed")
 
-    with speaking(server.port, MAKERS[transport], last_event_id=position) as client:
+    with subscribed(server.port, MAKERS[transport], last_event_id=position) as client:
         assert [each["title"] for each in client.notifications(1)] == ["missed"]
 
 
 @pytest.mark.parametrize("position", ["00000000.7", "never seen"])
 def test_a_foreign_position_is_let_in(server: RunningServer, transport: str, position: str) -> None:
-    with speaking(server.port, MAKERS[transport], last_event_id=position) as client:
+    with subscribed(server.port, MAKERS[transport], last_event_id=position) as client:
         offset = server.publish("live")["offset"]
 
         client.receive_until(lambda: any(each["offset"] == offset for each in client.received))
 
 
 def test_a_filter_holds_for_what_was_missed_and_what_is_live(server: RunningServer, transport: str) -> None:
-    with speaking(server.port, MAKERS[transport]) as client:
+    with subscribed(server.port, MAKERS[transport]) as client:
         position = client.protocol.position
     server.publish("wanted 1", topic="wanted")
     server.publish("other 1", topic="other")
 
-    with speaking(server.port, MAKERS[transport], topics=("wanted",), last_event_id=position) as client:
+    with subscribed(server.port, MAKERS[transport], topics=("wanted",), last_event_id=position) as client:
         server.publish("other 2", topic="other")
         server.publish("wanted 2", topic="wanted")
 
@@ -131,14 +136,14 @@ def test_a_filter_holds_for_what_was_missed_and_what_is_live(server: RunningServ
 def test_a_malformed_filter_is_refused(server: RunningServer, transport: str) -> None:
     with (
         pytest.raises(MalformedFrame, match=REFUSALS[transport]),
-        speaking(server.port, MAKERS[transport], topics=("no topic",)),
+        subscribed(server.port, MAKERS[transport], topics=("no topic",)),
     ):
         pass
     await_connections(server, transport, 0)
 
 
 def test_a_client_that_leaves_is_noticed(server: RunningServer, transport: str) -> None:
-    with speaking(server.port, MAKERS[transport]):
+    with subscribed(server.port, MAKERS[transport]):
         await_connections(server, transport, 1)
 
     await_connections(server, transport, 0)
@@ -149,16 +154,14 @@ def test_a_client_that_leaves_is_noticed(server: RunningServer, transport: str) 
 @pytest.mark.parametrize("fanout", ["direct", "stock"])
 def test_a_server_that_ends_ends_every_stream(tmp_path: Path, fanout: str) -> None:
     with running_server(tmp_path, command=APP, recorder=0, fanout=fanout) as server:
-        clients = [Speaker(server.port, make(Subscription(server.url))) for make in MAKERS.values()]
-        for client in clients:
-            client.receive_until(lambda client=client: client.protocol.position is not None)  # type: ignore[misc]
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(subscribed(server.port, make)) for make in MAKERS.values()]
 
-        server.process.terminate()
+            server.process.terminate()
 
-        for client in clients:
-            while client.receive_some():
-                pass
-            client.sock.close()
+            for client in clients:
+                while client.receive_some():
+                    pass
         assert server.process.wait(WAIT_S) == 0
 
 
@@ -173,11 +176,11 @@ def test_who_does_not_read_is_cut_off_and_others_are_not(tmp_path: Path, transpo
     }
     with (
         running_server(tmp_path, command=APP, **limits) as server,
-        speaking(server.port, MAKERS[transport]),
-        speaking(server.port, MAKERS[transport]) as reader,
+        subscribed(server.port, MAKERS[transport]),
+        subscribed(server.port, MAKERS[transport]) as reader,
     ):
         count = 0
-        while subscribed(server, transport) == 2:
+        while metrics.subscribed(server, transport) == 2:
             count += 1
             assert count < 2_000
             server.publish(str(count), "x" * 20_000)

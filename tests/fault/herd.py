@@ -12,13 +12,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
-import heapq
 import itertools
 import json
 import os
 import random
 import resource
-import select
 import signal
 import socket
 import statistics
@@ -26,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,8 +32,10 @@ from typing import Any
 
 import psutil
 
+from app.core.client import Subscription
 from tests.support.server import RunningServer, free_port, running_server
-from tests.support.talks import TALKS, Ledger, SseTalk, Talk
+from tests.support.subscriber import EVENT_PROTOCOLS, EventProtocol, Ledger, SseEvents
+from tests.support.swarm import Swarm
 
 RECONNECT_S = 1.0
 RECONNECT_S_MAX = 5.0
@@ -82,7 +83,7 @@ class Member:
         """By the server, of an event stream: how long to wait."""
         self._herd = herd
         self._sock: socket.socket | None = None
-        self._talk: Talk | None = None
+        self._protocol: EventProtocol | None = None
         self._fails = 0
 
     def connect(self) -> None:
@@ -90,25 +91,28 @@ class Member:
         self._sock = sock = socket.socket()
         sock.setblocking(False)
         problem = sock.connect_ex(("127.0.0.1", self._herd.port))
+        subscription = Subscription(f"http://127.0.0.1:{self._herd.port}", (), self.ledger.position)
+        self._protocol = EVENT_PROTOCOLS[self.transport](subscription)
+        self._protocol.outgoing += self._protocol.opening()
+        self._herd.swarm.watch(sock, self, is_connecting=True)
         if problem not in (0, errno.EINPROGRESS):
             self.end("refused")
-            return
-        self._talk = TALKS[self.transport]("localhost", self.ledger)
-        self._herd.watch(sock, self)
 
     def on_ready(self) -> None:
         """Connected, bytes, or the end."""
         assert self._sock is not None
-        assert self._talk is not None
+        assert self._protocol is not None
         try:
-            if self._say(self._sock, self._talk):
-                self._herd.reads(self._sock)
+            if self._send(self._sock, self._protocol):
+                self._herd.swarm.listen(self._sock, wanted=True)
                 return
             data = self._sock.recv(65_536)
-            if not data or not self._talk.receive_data(data):
+            self._protocol.receive_data(data)
+            self.ledger.take(self._protocol)
+            if not data or self._protocol.ended:
                 self.end("ended")
                 return
-            self._say(self._sock, self._talk)
+            self._send(self._sock, self._protocol)
         except BlockingIOError:
             return
         except OSError:
@@ -124,23 +128,30 @@ class Member:
             self._herd.left_count -= 1
 
     @staticmethod
-    def _say(sock: socket.socket, talk: Talk) -> bool:
-        """Send what there is to say, and tell whether there was any."""
-        said, talk.outgoing = talk.outgoing, b""
-        sock.sendall(said)
-        return bool(said)
+    def _send(sock: socket.socket, protocol: EventProtocol) -> bool:
+        """Send what there is to send, and return whether there was any."""
+        data = bytes(protocol.outgoing)
+        protocol.outgoing.clear()
+        sock.sendall(data)
+        return bool(data)
 
     def end(self, how: str) -> None:
         """Come back after a while."""
         assert self._sock is not None
         self._herd.counts[how] += 1
-        self._herd.forget(self._sock)
-        if isinstance(self._talk, SseTalk) and self._talk.retry_ms is not None:
-            self.told_ms = self._talk.retry_ms
+        self._herd.swarm.forget(self._sock)
+        if isinstance(self._protocol, SseEvents) and self._protocol.retry_ms is not None:
+            self.told_ms = self._protocol.retry_ms
         self._sock.close()
-        self._sock, self._talk, self.is_live = None, None, False
-        self._herd.after(self._wait_s(), self)
+        self._sock, self._protocol, self.is_live = None, None, False
+        self._herd.swarm.after(self._wait_s(), self.connect)
         self._fails += 1
+
+    def close(self) -> None:
+        """Nobody comes back any more."""
+        assert self._sock is not None
+        self._herd.swarm.forget(self._sock)
+        self._sock.close()
 
     def _wait_s(self) -> float:
         if self.transport == "sse":
@@ -150,9 +161,10 @@ class Member:
 
 
 class Herd:
-    """The loop of all of them."""
+    """All of them."""
 
-    def __init__(self, port: int, count: int, *, seed: int = 1) -> None:
+    def __init__(self, swarm: Swarm, port: int, count: int, *, seed: int = 1) -> None:
+        self.swarm = swarm
         self.port = port
         self.dice = random.Random(seed)
         self.counts: Counter[str] = Counter()
@@ -160,44 +172,14 @@ class Herd:
         self.left_count = count
         self.first_back_s = 0.0
         """When the first one was let in since this was last set to 0."""
-        self._poll = select.epoll()
-        self._watched: dict[int, Member] = {}
-        self._timers: list[tuple[float, int, Member]] = []
-        self._numbers = itertools.count()
-        transports = itertools.islice(itertools.cycle(TALKS), count)
+        transports = itertools.islice(itertools.cycle(EVENT_PROTOCOLS), count)
         self.members = [Member(self, transport) for transport in transports]
-
-    def watch(self, sock: socket.socket, member: Member) -> None:
-        self._watched[sock.fileno()] = member
-        self._poll.register(sock.fileno(), select.EPOLLOUT)
-
-    def reads(self, sock: socket.socket) -> None:
-        self._poll.modify(sock.fileno(), select.EPOLLIN)
-
-    def forget(self, sock: socket.socket) -> None:
-        if self._watched.pop(sock.fileno(), None) is not None:
-            self._poll.unregister(sock.fileno())
-
-    def after(self, wait_s: float, member: Member) -> None:
-        heapq.heappush(self._timers, (time.monotonic() + wait_s, next(self._numbers), member))
-
-    def turn(self) -> None:
-        """What is ready, and who is due."""
-        wait_s = min(0.05, max(0.0, self._timers[0][0] - time.monotonic())) if self._timers else 0.05
-        for fd, _events in self._poll.poll(wait_s):
-            if fd in self._watched:
-                self._watched[fd].on_ready()
-        while self._timers and self._timers[0][0] <= time.monotonic():
-            heapq.heappop(self._timers)[2].connect()
 
     def gather(self) -> None:
         """All of them, some hundred at a time. Raises `AssertionError` when it takes for ever."""
-        deadline_s = time.monotonic() + TIMEOUT_S
         for number, member in enumerate(self.members):
             member.connect()
-            while number - self.counts["connected"] > 200:
-                self.turn()
-                assert time.monotonic() < deadline_s, self.counts
+            self._run_until(lambda: number - self.counts["connected"] <= 200)  # noqa: B023
         self.until_back(0)
 
     def until_back(self, through: int) -> None:
@@ -209,17 +191,10 @@ class Herd:
             if member.is_live and member.ledger.through >= through:
                 member.back_s = time.monotonic()
                 self.left_count -= 1
-        deadline_s = time.monotonic() + TIMEOUT_S
-        while self.left_count:
-            self.turn()
-            assert time.monotonic() < deadline_s, f"{self.left_count} are not back: {self.counts}"
+        self._run_until(lambda: not self.left_count)
 
-    def close(self) -> None:
-        """Nobody comes back any more."""
-        for member in self._watched.values():
-            if member._sock is not None:
-                member._sock.close()
-        self._poll.close()
+    def _run_until(self, done: Callable[[], bool]) -> None:
+        assert self.swarm.run(done, TIMEOUT_S), f"{self.left_count} are not back: {self.counts}"
 
 
 def server_cpu_s(server: RunningServer) -> float:
@@ -245,7 +220,7 @@ def stampede(folder: Path, count: int, end: str) -> Figures:
     with contextlib.ExitStack() as lives:
         first = lives.enter_context(running_server(folder, **settings))
         start_cpu_s = server_cpu_s(first)
-        herd = lives.enter_context(contextlib.closing(Herd(first.port, count)))
+        herd = Herd(lives.enter_context(Swarm()), first.port, count)
         herd.gather()
         first.publish("seen")
         herd.until_back(1)
@@ -253,8 +228,7 @@ def stampede(folder: Path, count: int, end: str) -> Figures:
         first.process.wait(30)
         herd.first_back_s = 0.0
         reviving = lives.enter_context(ThreadPoolExecutor(1)).submit(revive, lives, folder, settings)
-        while not reviving.done():
-            herd.turn()
+        herd.swarm.run(reviving.done, TIMEOUT_S)
         second = reviving.result()
         herd.until_back(1 + MISSED)
         cpu_s = server_cpu_s(second) - start_cpu_s

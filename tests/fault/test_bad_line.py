@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from tests.support.bad_line import BadLine, Line
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, following, wait_for
+from tests.support.proxy import Torn, bad_line, held
 from tests.support.server import RunningServer, running_server
 
 pytestmark = pytest.mark.slow
@@ -17,10 +19,10 @@ COUNT = 150
 EVERYBODY = ("sse", "socketio", "sse", "socketio")
 
 LINES = {
-    "late": Line(latency_s=0.2),
-    "uneven": Line(latency_s=0.01, jitter_s=0.05),
-    "narrow": Line(bytes_per_s=30_000),
-    "in slices of 7 bytes": Line(slice_bytes=7, jitter_s=0.001),
+    "late": bad_line(latency_s=0.2),
+    "uneven": bad_line(latency_s=0.01, jitter_s=0.05),
+    "narrow": bad_line(bytes_per_s=30_000),
+    "in slices of 7 bytes": bad_line(slice_bytes=7, jitter_s=0.001),
 }
 
 
@@ -42,8 +44,8 @@ def test_a_line_that_is_bad_delivers_everything_once_and_in_order_on_one_connect
 ) -> None:
     with (
         running_server(tmp_path, recorder=0, heartbeat_s=1) as server,
-        BadLine(server.port, LINES[name]) as line,
-        following(line.port, EVERYBODY) as followers,
+        TcpProxy("127.0.0.1", server.port, to_client=LINES[name], to_server=LINES[name]) as line,
+        following(line.own_port, EVERYBODY) as followers,
     ):
         publish_all(server)
         wait_for_all(followers, server)
@@ -60,16 +62,16 @@ def test_resets_in_the_middle_of_frames_lose_and_double_nothing(
     tmp_path: Path, fanout: str, seed: int
 ) -> None:
     """Far more resets than a network has: every connection is torn after at most some dozen notifications."""
-    torn = Line(slice_bytes=1000, torn_after_bytes=(400, 9000))
+    torn = Torn(400, 9000, seed=seed)
     with (
         running_server(tmp_path, recorder=0, heartbeat_s=1, fanout=fanout) as server,
-        BadLine(server.port, torn, seed=seed) as line,
-        following(line.port, EVERYBODY) as followers,
+        TcpProxy("127.0.0.1", server.port, to_client=torn) as line,
+        following(line.own_port, EVERYBODY) as followers,
     ):
         publish_all(server)
         wait_for_all(followers, server)
 
-        assert line.tears >= 2 * len(followers)
+        assert torn.tears >= 2 * len(followers)
         for follower in followers:
             assert follower.titles == [str(number) for number in range(COUNT)]
             assert follower.gaps == []
@@ -77,18 +79,20 @@ def test_resets_in_the_middle_of_frames_lose_and_double_nothing(
 
 
 def test_a_line_that_freezes_for_a_while_ends_no_connection(tmp_path: Path) -> None:
+    flows = threading.Event()
+    flows.set()
     with (
         running_server(tmp_path, recorder=0, heartbeat_s=1) as server,
-        BadLine(server.port, Line()) as line,
-        following(line.port, EVERYBODY) as followers,
+        TcpProxy("127.0.0.1", server.port, to_client=held(flows), to_server=held(flows)) as line,
+        following(line.own_port, EVERYBODY) as followers,
     ):
         server.publish("0")
         wait_for(lambda: all(each.titles for each in followers), server.log)
-        line.freeze()
+        flows.clear()
         for number in range(1, COUNT):
             server.publish(str(number))
         assert all(each.titles == ["0"] for each in followers)
-        line.thaw()
+        flows.set()
         wait_for_all(followers, server)
 
         for follower in followers:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bad_line import BadLine, Line
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support.followers import Publisher, following, wait_for
+from tests.support.proxy import bad_line
 from tests.support.redis_server import redis_server
 from tests.support.sentinel import pair, wait_until_level
 from tests.support.server import running_server
@@ -20,7 +21,8 @@ TRANSPORTS = ("sse", "socketio")
 PUBLISHED_S_MAX = 300.0
 """Ten answers through the slow line take some ten seconds."""
 
-SLOW = Line(latency_s=0.2, jitter_s=0.1)
+LATENCY_S = 0.2
+SLOW = bad_line(latency_s=LATENCY_S, jitter_s=0.1)
 """Each way: an answer takes half a second, within the broker's patience of 1.5 s."""
 
 FAILOVER_TIMES = 3
@@ -55,8 +57,8 @@ def test_while_redis_is_full_publishing_is_refused_and_subscribers_stay(tmp_path
 def test_a_redis_that_is_slow_loses_and_doubles_nothing_and_holds_up_nobody_else(tmp_path: Path) -> None:
     with (
         redis_server(tmp_path / "redis") as redis,
-        BadLine(redis.port, SLOW) as line,
-        running_server(tmp_path, broker=f"redis://127.0.0.1:{line.port}", recorder=0) as server,
+        TcpProxy("127.0.0.1", redis.port, to_client=SLOW, to_server=SLOW) as line,
+        running_server(tmp_path, broker=f"redis://127.0.0.1:{line.own_port}", recorder=0) as server,
         following(server.port, TRANSPORTS) as followers,
     ):
         publisher = Publisher(server, 10)
@@ -70,7 +72,7 @@ def test_a_redis_that_is_slow_loses_and_doubles_nothing_and_holds_up_nobody_else
         wait_for(lambda: all(len(each.titles) >= 10 for each in followers), server.log, times=FAILOVER_TIMES)
 
     assert len(waits_s) > 10
-    held_up = [each for each in waits_s if each > SLOW.latency_s]
+    held_up = [each for each in waits_s if each > LATENCY_S]
     assert len(held_up) < 5, (
         "while one waited for Redis, the others were served: ten waits would have held up ten"
     )

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.support.fanouts import FANOUTS, fanout_settings
+from tests.support.metrics import slow_cuts
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
-from tests.support.slow_cuts import slow_cuts
 from tests.support.swarm import Publisher, Subscriber, Swarm
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from tests.support.patience import PATIENCE_S
-from tests.support.posting import GOOD_TRIAL
+from tests.support.room_by_hand import GOOD_TRIAL
 from tests.support.server import RunningServer, running_server
 
 GOOD_SAMPLE = {

@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from app.tools.doctor import ask, examine, service_checks
 from app.tools.doctor.finding import FindingState
 from tests.support.nginx import bare_nginx, nginx_below_a_prefix
 from tests.support.patience import PATIENCE_S
+from tests.support.proxy import tampered
 from tests.support.server import ROOT, free_port, running_server
-from tests.support.tampering_proxy import TamperingProxy
 
 
 def doctor(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -134,7 +135,10 @@ def collected(piece: bytes) -> list[bytes]:
 
 @pytest.mark.slow
 def test_a_proxy_that_buffers_before_a_real_server_is_found_and_what_to_do_is_said(tmp_path: Path) -> None:
-    with running_server(tmp_path, recorder=0) as server, TamperingProxy(server.port, collected) as proxy:
+    with (
+        running_server(tmp_path, recorder=0) as server,
+        TcpProxy("127.0.0.1", server.port, to_client=tampered(collected)) as proxy,
+    ):
         done = doctor(
             tmp_path, "--host", "127.0.0.1", "--port", str(server.port), "--url", proxy.url, "--json", "-"
         )
@@ -189,7 +193,7 @@ def only_the_beginning(piece: bytes) -> list[bytes]:
 def test_a_proxy_that_holds_back_what_comes_after_the_first_event_is_found(tmp_path: Path) -> None:
     with (
         running_server(tmp_path, recorder=0, heartbeat_s=0.2) as server,
-        TamperingProxy(server.port, only_the_beginning) as proxy,
+        TcpProxy("127.0.0.1", server.port, to_client=tampered(only_the_beginning)) as proxy,
     ):
         held = service_checks.check_first_byte(proxy.url, heartbeat_within_s=2)
         direct = service_checks.check_first_byte(server.url, heartbeat_within_s=PATIENCE_S)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.engine_upgrade import probed
 from tests.support.patience import PATIENCE_S
 from tests.support.protocol_server import (
     CLIENTS,
@@ -16,6 +15,7 @@ from tests.support.protocol_server import (
     Endpoint,
     Polling,
     WebSocket,
+    probed,
     protocol_server,
     wait_for_the_end,
 )

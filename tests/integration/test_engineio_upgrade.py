@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.engine_upgrade import probed, probing, upgraded
 from tests.support.patience import PATIENCE_S
 from tests.support.protocol_server import (
     CLOSED_S_MAX,
@@ -20,7 +19,10 @@ from tests.support.protocol_server import (
     Polling,
     WebSocket,
     closes_cleanly,
+    probed,
+    probing,
     protocol_server,
+    upgraded,
 )
 
 LAST_POLL_S = 1.5

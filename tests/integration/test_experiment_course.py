@@ -14,8 +14,9 @@ from app.lab.analysis.descriptive.timeline import recoveries_of
 from app.lab.run import runner, server_process
 from app.lab.run.progress import SilentProgress
 from app.store.store import Store
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support import lab
-from tests.support.proxy import DelayProxy
+from tests.support.proxy import calling_at
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
@@ -28,7 +29,8 @@ def test_a_cut_connection_is_there_twice_and_its_recovery_holds_the_time_away(
 ) -> None:
     with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
         port = urlsplit(started.server.url).port or 0
-        with DelayProxy("127.0.0.1", port, delay_s=0.0, cut_at_chunk=60, away_s=AWAY_S) as proxy:
+        cut_once = calling_at(60, lambda: proxy.cut(away_s=AWAY_S))
+        with TcpProxy("127.0.0.1", port, to_client=cut_once) as proxy:
             folder = runner.run_plan(
                 lab.short_plan(arms=(Arm("far", transport, {"via": proxy.url}),), notifications=100),
                 server=started.server,

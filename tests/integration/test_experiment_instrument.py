@@ -19,8 +19,8 @@ from app.lab.run.api import Server
 from app.lab.run.progress import SilentProgress
 from app.store import run_ids as naming
 from app.store.store import Store
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support import lab
-from tests.support.proxy import DelayProxy
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
 
@@ -154,7 +154,7 @@ def test_the_stock_path_has_no_split_and_says_why(tmp_path: Path) -> None:
 def test_through_a_proxy_connections_are_nobody_s_and_the_parts_unknown(tmp_path: Path) -> None:
     with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
         port = urlsplit(started.server.url).port or 0
-        with DelayProxy("127.0.0.1", port, delay_s=0.0) as proxy:
+        with TcpProxy("127.0.0.1", port) as proxy:
             run = run_short_plan(started.server, tmp_path, arms=(Arm("far", "sse", {"via": proxy.url}),))
 
     (trial,) = run.trials

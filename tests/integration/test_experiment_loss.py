@@ -16,8 +16,9 @@ from app.lab.run import runner, server_process
 from app.lab.run.api import Server
 from app.lab.run.progress import SilentProgress
 from app.store.store import Store
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support import lab
-from tests.support.proxy import DelayProxy
+from tests.support.proxy import calling_at, delayed
 
 pytestmark = pytest.mark.alone
 
@@ -34,7 +35,8 @@ def test_a_broken_connection_costs_no_notification_and_is_counted(
     server: Server, tmp_path: Path, transport: str
 ) -> None:
     port = urlsplit(server.url).port or 0
-    with DelayProxy("127.0.0.1", port, delay_s=0.0, cut_at_chunk=100, away_s=0.3) as proxy:
+    cut_once = calling_at(100, lambda: proxy.cut(away_s=0.3))
+    with TcpProxy("127.0.0.1", port, to_client=cut_once) as proxy:
         folder = runner.run_plan(
             lab.short_plan(
                 arms=(Arm("far", transport, {"via": proxy.url}),),
@@ -69,7 +71,7 @@ def test_the_cpu_window_does_not_wait_for_what_comes_after_the_last_due_time(
 ) -> None:
     port = urlsplit(server.url).port or 0
     plan = lab.short_plan(idle_s=0.0, drain_s=3.0, settle_s=0.5, blocks=2)
-    with DelayProxy("127.0.0.1", port, delay_s=0.8) as proxy:
+    with TcpProxy("127.0.0.1", port, to_client=delayed(0.8)) as proxy:
         folder = runner.run_plan(
             replace(plan, arms=(Arm("near", "sse"), Arm("late", "sse", {"via": proxy.url}))),
             server=server,

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.patience import PATIENCE_S
-from tests.support.posting import post, publish, receipt, sample
-from tests.support.room_by_hand import OPENING, TRIAL, new_phone, operator
+from tests.support.room_by_hand import OPENING, TRIAL, new_phone, operator, post, publish, receipt, sample
 from tests.support.server import RunningServer, running_server
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from app.cli import verify
 from app.store.store import Store
+from tests.support.lab import room_plan, room_run
 from tests.support.phone import phones
-from tests.support.room_runs import plan, room_run
 from tests.support.server import running_server
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ def test_a_finished_run_forgets_one_phone_and_keeps_the_others(
 ) -> None:
     with running_server(tmp_path, recorder=0) as server:
         with phones(server, ["Red Gecko", "Blue Otter"]) as (mine, other):
-            folder = room_run(server, "whole", 2, plan()).execute()
+            folder = room_run(server, "whole", 2, room_plan()).execute()
             assert folder is not None
             token = f"{mine.device}.{mine._token}"
             _status, told = server.request("GET", "/api/assignment", token=token)

@@ -16,11 +16,11 @@ import requests
 
 from app.cli import main as cli
 from app.tools.bench.machine import Cores
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from app.tools.load.floor import prove
 from app.tools.load.generators import MODULE, GeneratorProcess, Generators
-from tests.support.commands import siar
-from tests.support.loads import load, valid_load
-from tests.support.proxy import DelayProxy
+from tests.support.commands import load, siar, valid_load
+from tests.support.proxy import delayed
 from tests.support.server import ADMIN_TOKEN, ROOT, free_port, running_server, stop
 
 SMALL = ("--users", "4", "--duration", "1s", "--rate", "10", "--blocks", "1", "--quick")
@@ -112,7 +112,7 @@ def counted(histogram: dict[str, Any]) -> int:
 def test_a_server_that_is_slowed_on_purpose_misses_its_gate_with_99(tmp_path: Path) -> None:
     with (
         running_server(tmp_path) as server,
-        DelayProxy("127.0.0.1", server.port, delay_s=0.15) as slowed,
+        TcpProxy("127.0.0.1", server.port, to_client=delayed(0.15)) as slowed,
     ):
         done, result = valid_load(
             tmp_path,
@@ -151,7 +151,7 @@ def test_a_saturated_generator_voids_the_run_with_3_and_says_what_to_do(tmp_path
 def test_a_ramp_stops_where_a_gate_breaks(tmp_path: Path) -> None:
     with (
         running_server(tmp_path) as server,
-        DelayProxy("127.0.0.1", server.port, delay_s=0.15) as slowed,
+        TcpProxy("127.0.0.1", server.port, to_client=delayed(0.15)) as slowed,
     ):
         done, result = load(
             tmp_path,

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from app.tools.calibrate.tcp_proxy import TcpProxy
+from tests.support.commands import load, valid_load
 from tests.support.lab import descendants
-from tests.support.loads import load, valid_load
+from tests.support.proxy import CUT, Tamper, tampered
 from tests.support.server import ADMIN_TOKEN, running_server
-from tests.support.tampering_proxy import CUT, Tamper, TamperingProxy
 
 USERS = 4
 RATE_HZ = 10
@@ -75,7 +76,10 @@ def level_of(result: dict[str, Any]) -> dict[str, Any]:
 def test_what_comes_again_misses_a_gate_and_takes_nothing_from_the_generator(
     tmp_path: Path, tamper: Tamper, figure: str, least: int
 ) -> None:
-    with running_server(tmp_path) as server, TamperingProxy(server.port, tamper) as proxy:
+    with (
+        running_server(tmp_path) as server,
+        TcpProxy("127.0.0.1", server.port, to_client=tampered(tamper)) as proxy,
+    ):
         done, result = valid_load(
             tmp_path,
             *(*ONCE, "--url", proxy.url, "--token", ADMIN_TOKEN),
@@ -96,7 +100,7 @@ def test_a_connection_that_breaks_before_the_trial_is_an_error_and_its_return_an
 ) -> None:
     with (
         running_server(tmp_path) as server,
-        TamperingProxy(server.port, CutAtTheBeginning(2)) as proxy,
+        TcpProxy("127.0.0.1", server.port, to_client=tampered(CutAtTheBeginning(2))) as proxy,
     ):
         done, result = load(
             tmp_path, *ONCE, "--url", proxy.url, "--token", ADMIN_TOKEN, "--gate", "errors==0", "lost==0"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support.followers import wait_for
 from tests.support.plain_locust import plain_locust
+from tests.support.proxy import tampered
 from tests.support.server import free_port, running_server
-from tests.support.tampering_proxy import TamperingProxy
 
 HANDLER = "delay, handler"
 USERS = 2
@@ -34,7 +35,7 @@ def test_a_notification_that_never_came_is_a_gap_and_one_that_came_again_a_dupli
     tricks = Tricks()
     with (
         running_server(tmp_path) as server,
-        TamperingProxy(server.port, tricks) as proxy,
+        TcpProxy("127.0.0.1", server.port, to_client=tampered(tricks)) as proxy,
         plain_locust(tmp_path, proxy.url) as locust,
     ):
         locust.wait_for_connections(1)
@@ -56,7 +57,7 @@ def test_a_notification_that_never_came_is_a_gap_and_one_that_came_again_a_dupli
 def test_what_a_user_missed_and_was_given_again_is_neither_a_gap_nor_a_delay(tmp_path: Path) -> None:
     with (
         running_server(tmp_path) as server,
-        TamperingProxy(server.port) as proxy,
+        TcpProxy("127.0.0.1", server.port) as proxy,
         plain_locust(tmp_path, proxy.url) as locust,
     ):
         locust.wait_for_connections(1)
@@ -86,7 +87,7 @@ def test_after_a_restart_in_which_a_history_was_lost_nothing_has_come_again(tmp_
     with contextlib.ExitStack() as stack:
         first_life = stack.enter_context(contextlib.ExitStack())
         server = first_life.enter_context(running_server(folders[0], port=port))
-        proxy = stack.enter_context(TamperingProxy(port))
+        proxy = stack.enter_context(TcpProxy("127.0.0.1", port))
         locust = stack.enter_context(plain_locust(tmp_path, proxy.url))
         locust.wait_for_connections(1)
         for _ in range(5):

@@ -18,8 +18,8 @@ from app.core.trial import RunRecord
 from app.lab.analysis.comparison.study_method import RawClocks, Stamps
 from app.lab.run.room_run import RoomRun
 from app.store.store import Store
+from tests.support.lab import room_plan, room_run
 from tests.support.phone import SimulatedPhone, phones
-from tests.support.room_runs import plan, room_run
 from tests.support.server import RunningServer, running_server
 
 pytestmark = pytest.mark.alone
@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 @pytest.fixture(scope="module")
 def folder(server: RunningServer) -> Path:
     with phones(server, ["Red Gecko", "Blue Otter"], shift_us=SHIFT_US):
-        found = room_run(server, "whole", 2, plan()).execute()
+        found = room_run(server, "whole", 2, room_plan()).execute()
     assert found is not None
     return found
 
@@ -154,7 +154,7 @@ def result_of(folder: Path) -> dict[str, Any]:
 def test_fewer_phones_take_turns_and_both_arms_have_the_same(server: RunningServer) -> None:
     with phones(server, ["Red Gecko", "Blue Otter", "Calm Owl"]):
         folder = room_run(
-            server, "turns", 3, plan(client_counts=(1, 3), blocks=3, idle_s=0.0, extra_blocks_max=0)
+            server, "turns", 3, room_plan(client_counts=(1, 3), blocks=3, idle_s=0.0, extra_blocks_max=0)
         ).execute()
 
     assert folder is not None
@@ -180,7 +180,7 @@ def test_a_phone_that_sleeps_through_a_trial_voids_its_block_which_is_repeated(s
 
         joined[0].on_running = sleep_once
         folder = room_run(
-            server, "asleep", 2, plan(client_counts=(2,), idle_s=0.0, extra_blocks_max=2)
+            server, "asleep", 2, room_plan(client_counts=(2,), idle_s=0.0, extra_blocks_max=2)
         ).execute()
 
     assert folder is not None
@@ -204,7 +204,7 @@ def test_the_others_go_on_without_a_phone_that_leaves(server: RunningServer) -> 
 
         joined[1].on_running = leave_once
         folder = room_run(
-            server, "left", 3, plan(client_counts=(3,), blocks=2, idle_s=0.0, extra_blocks_max=4)
+            server, "left", 3, room_plan(client_counts=(3,), blocks=2, idle_s=0.0, extra_blocks_max=4)
         ).execute()
 
     assert folder is not None
@@ -219,7 +219,7 @@ def test_the_others_go_on_without_a_phone_that_leaves(server: RunningServer) -> 
 
 @pytest.mark.nightly
 def test_a_run_is_paused_between_trials_and_goes_on(server: RunningServer) -> None:
-    found = room_run(server, "paused", 1, plan(client_counts=(1,), blocks=2, idle_s=0.0))
+    found = room_run(server, "paused", 1, room_plan(client_counts=(1,), blocks=2, idle_s=0.0))
     with phones(server, ["Red Gecko"]) as joined:
         paused = threading.Event()
 
@@ -245,7 +245,7 @@ def test_a_run_is_paused_between_trials_and_goes_on(server: RunningServer) -> No
 def test_a_room_that_the_operator_closes_ends_the_run_and_keeps_what_was_measured(
     server: RunningServer,
 ) -> None:
-    found = room_run(server, "closed", 1, plan(client_counts=(1,), blocks=50, idle_s=0.0))
+    found = room_run(server, "closed", 1, room_plan(client_counts=(1,), blocks=50, idle_s=0.0))
     with phones(server, ["Red Gecko"]) as joined:
         thread = conduct_in_background(found)
         while len(joined[0].trials_done) < 3 and thread.is_alive():
@@ -262,7 +262,7 @@ def test_a_room_that_the_operator_closes_ends_the_run_and_keeps_what_was_measure
 @pytest.mark.nightly
 def test_a_server_that_dies_ends_the_run_in_a_sentence_and_what_was_measured_stays(tmp_path: Path) -> None:
     with running_server(tmp_path, recorder=0) as own:
-        found = room_run(own, "died", 1, plan(client_counts=(1,), blocks=50, idle_s=0.0))
+        found = room_run(own, "died", 1, room_plan(client_counts=(1,), blocks=50, idle_s=0.0))
         with phones(own, ["Red Gecko"]) as joined:
             joined[0].on_running = lambda _phone, trial: own.process.terminate() if trial >= 2 else None
 

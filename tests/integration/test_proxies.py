@@ -24,7 +24,7 @@ from tests.support.nginx import bare_nginx, nginx_before_one, nginx_below_a_pref
 from tests.support.node_proxy import node_proxy
 from tests.support.page_requests import Front
 from tests.support.patience import PATIENCE_S
-from tests.support.posting import sample
+from tests.support.room_by_hand import sample
 from tests.support.server import RunningServer, running_server
 
 pytestmark = pytest.mark.slow

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
+from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.components import require_tool
 from tests.support import readme
 from tests.support.commands import siar
 from tests.support.followers import wait_for
-from tests.support.proxy import DelayProxy
 from tests.support.redis_server import redis_server
 from tests.support.server import ROOT, RunningServer, free_port, running_server
 
@@ -112,7 +112,7 @@ def shapes(notification: dict[str, Any]) -> dict[str, type]:
 @pytest.mark.parametrize("block", readme.blocks("toml"), ids=lambda block: f"{block.page} {block.line}")
 def test_every_plan_of_the_page_runs_to_its_end(block: readme.Block, tmp_path: Path) -> None:
     port = free_port()
-    with DelayProxy("127.0.0.1", port, delay_s=0.0) as proxy:
+    with TcpProxy("127.0.0.1", port) as proxy:
         text = block.text.replace("http://127.0.0.1:9000", proxy.url)
         (tmp_path / "plan.toml").write_text(text)
         done = siar(tmp_path, "run", "plan.toml", *SHORT, timeout_s=RUN_DONE_S, SIAR_PORT=str(port))

@@ -8,8 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.support.posting import CONDUCT, begin_trial, post, publish, receipt, sample
-from tests.support.room_by_hand import OPENING, new_phone, operator
+from tests.support.room_by_hand import (
+    CONDUCT,
+    OPENING,
+    begin_trial,
+    new_phone,
+    operator,
+    post,
+    publish,
+    receipt,
+    sample,
+)
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
 

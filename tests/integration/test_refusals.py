@@ -14,8 +14,7 @@ from app.core.errors import Conflict
 from app.lab.run.api import find_server
 from app.lab.run.room_api import RoomOperator
 from tests.support.patience import PATIENCE_S
-from tests.support.posting import CONDUCT, begin_trial, post
-from tests.support.room_by_hand import OPENING, new_phone, operator
+from tests.support.room_by_hand import CONDUCT, OPENING, begin_trial, new_phone, operator, post
 from tests.support.server import RunningServer, ServerSettings, running_server
 
 DEVICE_BYTES_MAX = 4096

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.recorded import recorded
+from tests.support.records import recorded
 from tests.support.server import ROOT
 from tests.unit.support_run import RunMaker, a_plan, store_run
 

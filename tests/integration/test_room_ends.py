@@ -10,8 +10,16 @@ import pytest
 from app.core.errors import Conflict
 from app.lab.run.api import find_server
 from app.lab.run.room_api import RoomOperator
-from tests.support.posting import CONDUCT, begin_trial, post
-from tests.support.room_by_hand import OPENING, TRIAL, VERDICT, new_phone, operator
+from tests.support.room_by_hand import (
+    CONDUCT,
+    OPENING,
+    TRIAL,
+    VERDICT,
+    begin_trial,
+    new_phone,
+    operator,
+    post,
+)
 from tests.support.server import RunningServer, running_server
 from tests.support.stored_run import store_run
 

@@ -15,8 +15,8 @@ import pytest
 
 from app.core.plan.scenario import plan_to_json
 from app.lab.run import api
+from tests.support.lab import room_plan
 from tests.support.phone import phones
-from tests.support.room_runs import plan
 from tests.support.server import free_port, running_server
 from tests.tools.suite import environment
 
@@ -140,7 +140,7 @@ def test_ctrl_c_in_the_middle_keeps_what_was_measured(tmp_path: Path) -> None:
 
 def test_the_runner_of_the_operator_s_page_runs_a_plan_and_ends_with_its_input(tmp_path: Path) -> None:
     wanted = tmp_path / "plan.json"
-    wanted.write_text(json.dumps(plan_to_json(plan(client_counts=(2,), idle_s=0.0, extra_blocks_max=0))))
+    wanted.write_text(json.dumps(plan_to_json(room_plan(client_counts=(2,), idle_s=0.0, extra_blocks_max=0))))
     with running_server(tmp_path, recorder=0) as server, phones(server, ["Red Gecko", "Blue Otter"]):
         command = [
             *(sys.executable, "-P", "-m", "app.lab.run.room_runner", "--url", server.url),

@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.components import require_node, require_node_modules, require_tool
-from tests.support.metrics import subscribed
+from tests.support.metrics import slow_cuts, subscribed
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
-from tests.support.slow_cuts import slow_cuts
 from tests.support.streams import (
     next_line,
     official_client,

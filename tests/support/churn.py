@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.support.server import RunningServer
+from tests.support.subscriber import EVENT_PROTOCOLS, Ledger
 from tests.support.swarm import Subscriber, Swarm
-from tests.support.talks import TALKS, Ledger
 
 AWAY_S_MAX = 5.0
 """Maximum time for which a client stays away; history reaches much further back."""
@@ -38,7 +38,9 @@ class Churn:
     def __init__(
         self, swarm: Swarm, server: RunningServer, *, each: int, share_per_minute: float, seed: int = 1
     ) -> None:
-        self.clients = [Subscriber(swarm, server, transport) for transport in TALKS for _ in range(each)]
+        self.clients = [
+            Subscriber(swarm, server, transport) for transport in EVENT_PROTOCOLS for _ in range(each)
+        ]
         for client in self.clients:
             client.ledger = BriefLedger()
         self.counts: Counter[str] = Counter()

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from websockets.exceptions import WebSocketException
-
+from app.core.errors import MalformedFrame
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer
-from tests.support.streams import socketio, sse
+from tests.support.subscriber import EVENT_PROTOCOLS, subscribed
 
 COME_BACK_AFTER_S = 0.05
 """Much sooner than a real client, so that tests meet the server right after its start."""
 
-BROKEN = (AssertionError, OSError, http.client.HTTPException, WebSocketException, EOFError, ValueError)
+BROKEN = (AssertionError, OSError, http.client.HTTPException, MalformedFrame, ValueError)
 """Exceptions with which a connection may end."""
 
 
@@ -44,35 +42,31 @@ class Follower(threading.Thread):
         self.states: list[str] = []
         """Announced states of the service, in order."""
         self.connections = 0
-        self.last_id = ""
+        self.last_id: str | None = None
         self.leaves = threading.Event()
 
     def run(self) -> None:
         """Run until `leaves` is set."""
         while not self.leaves.is_set():
             with contextlib.suppress(*BROKEN):
-                if self.transport == "sse":
-                    self._follow_sse()
-                else:
-                    self._follow_socketio()
+                self._follow()
             time.sleep(COME_BACK_AFTER_S)
 
-    def _follow_sse(self) -> None:
-        headers = {"Last-Event-ID": self.last_id} if self.last_id else {}
-        with sse(self.port, headers=headers, host=self.host) as stream:
-            self.last_id = self.last_id or stream.last_event_id
+    def _follow(self) -> None:
+        make = EVENT_PROTOCOLS[self.transport]
+        with subscribed(self.port, make, host=self.host, last_event_id=self.last_id) as subscriber:
+            self.last_id = self.last_id or subscriber.protocol.position
             self.connections += 1
-            while not self.leaves.is_set():
-                event = stream.next_event()
-                self._take(event.type, json.loads(event.data))
+            is_open = True
+            while is_open and not self.leaves.is_set():
+                self._take_events(subscriber.protocol.events)
+                is_open = subscriber.receive_some()
+            self._take_events(subscriber.protocol.events)
 
-    def _follow_socketio(self) -> None:
-        auth = {"last_event_id": self.last_id} if self.last_id else None
-        with socketio(self.port, auth, host=self.host) as channel:
-            self.last_id = self.last_id or channel.connect["position"]
-            self.connections += 1
-            while not self.leaves.is_set():
-                self._take(*channel.next_event())
+    def _take_events(self, events: list[tuple[str, dict[str, Any]]]) -> None:
+        for name, argument in events:
+            self._take(name, argument)
+        events.clear()
 
     def _take(self, event: str, argument: dict[str, Any]) -> None:
         if event == "service":

@@ -1,4 +1,4 @@
-"""Shared parts of tests with real processes: a short plan, and checks for processes that still run."""
+"""Shared parts of tests with real processes: short plans, and checks for processes that still run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import time
 import psutil
 
 from app.core.plan.scenario import Plan, arms_from_names
+from app.lab.run.api import find_server
+from app.lab.run.progress import SilentProgress
+from app.lab.run.room_run import RoomRun
 from tests.support.server import RunningServer
 
 
@@ -28,6 +31,27 @@ def short_plan(**changes: object) -> Plan:
         "extra_blocks_max": 0,
     }
     return Plan(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def room_plan(**changes: object) -> Plan:
+    """Return a plan for the phones of a room, as short as possible."""
+    values = {
+        "client_counts": (2,),
+        "notifications": 10,
+        "warmup_notifications": 2,
+        "rate_hz": 50.0,
+        "idle_s": 0.2,
+        "settle_s": 0.7,
+        "environment": "lan",
+        "profile": "plan",
+    }
+    return short_plan(**{**values, **changes})
+
+
+def room_run(server: RunningServer, run: str, wanted: int, wanted_plan: Plan) -> RoomRun:
+    """Return a run with the runner in this process."""
+    found = find_server(server.url, admin_token=server.admin_token, pid=server.process.pid)
+    return RoomRun(wanted_plan, found, server.runs_dir, run, wanted, SilentProgress())
 
 
 def descendants(pid: int) -> list[psutil.Process]:

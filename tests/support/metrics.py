@@ -34,3 +34,10 @@ def await_metric(server: RunningServer, series: str, value: float) -> None:
 def subscribed(server: RunningServer, transport: str) -> float:
     """Return the number of open subscriptions on a transport."""
     return metric(server, f'siar_connections{{transport="{transport}"}}')
+
+
+def slow_cuts(server: RunningServer) -> dict[str, int]:
+    """Return the number of connections closed as slow consumers, by transport."""
+    series = 'siar_closed_connections_total{{reason="slow_consumer",transport="{}"}}'
+    counts = {transport: metric(server, series.format(transport)) for transport in ("sse", "socketio")}
+    return {transport: round(count) for transport, count in counts.items() if count}

@@ -217,6 +217,27 @@ Client = Polling | WebSocket
 CLIENTS: dict[str, Callable[[Endpoint], Client]] = {"polling": Polling, "websocket": WebSocket}
 
 
+def probing(polling: Polling) -> ClientConnection:
+    """Open a WebSocket for the session, without sending anything."""
+    return polling.endpoint.websocket(f"EIO=4&transport=websocket&sid={polling.sid}")
+
+
+def probed(polling: Polling) -> ClientConnection:
+    """Open a WebSocket whose probe was answered."""
+    connection = probing(polling)
+    connection.send("2probe")
+    assert connection.recv(timeout=PATIENCE_S) == "3probe"
+    return connection
+
+
+def upgraded(polling: Polling) -> ClientConnection:
+    """Open a WebSocket that has taken over the session."""
+    connection = probed(polling)
+    connection.send("5")
+    polling.wait_until(lambda state: state.get("is_upgraded"))
+    return connection
+
+
 def wait_for_the_end(client: Client) -> list[str | bytes]:
     """Return what a client still receives until its session ends, which must be soon."""
     received = []

@@ -1,123 +1,124 @@
-"""A TCP proxy that delays the bytes from server to client by a fixed time: a known answer for the instrument.
-
-Each chunk is stamped when it is read and released at read + delay, so that waiting for the one before it adds no delay.
-With a delay of 0, data takes the same path, so that the proxy's own cost is in both arms.
-
-    server -> read, stamp -> queue -> sleep until stamp + delay -> write -> client
-"""
+"""Ways of a `TcpProxy` that simulate a bad network or a bad server."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import itertools
-import queue
-import socket
-import sys
+import math
+import random
 import threading
-import time
+from collections.abc import Callable, Iterable, Iterator
 
-from app.tools.calibrate.socket_registry import SocketRegistry, shut_down
+from app import clock
+from app.tools.calibrate.tcp_proxy import READ_BYTES, Chunk, Way, sleep_until_ns
 
-_PR_SET_TIMERSLACK = 29
-"""`linux/prctl.h`. By default, the kernel may wake a sleeping thread 50 us late."""
+CUT = None
+"""Placed among the pieces for a client, it closes the client's connection."""
 
-
-class DelayProxy:
-    """Proxy on a free port of loopback. Use it as a context manager; it listens until the end of the block."""
-
-    def __init__(
-        self, host: str, port: int, *, delay_s: float, cut_at_chunk: int | None = None, away_s: float = 0.0
-    ) -> None:
-        """`cut_at_chunk`: break every connection, once, after so many chunks from the server.
-
-        `away_s`: new connections then wait so long, and miss what is published meanwhile.
-        """
-        self.delay_s = delay_s
-        self._cut_at_chunk = cut_at_chunk
-        self._away_s = away_s
-        self._back_s = 0.0
-        self._numbers = itertools.count(1)
-        """Numbers of chunks from the server over all connections, each of which has its own thread."""
-        self.lateness_s: list[float] = []
-        """Delay of each release after its due time: the proxy's own error."""
-        self._target = (host, port)
-        self._sockets = SocketRegistry()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def __enter__(self) -> DelayProxy:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        shut_down(self._listener)
-        self._listener.close()
-        self._sockets.close()
-
-    def cut(self, *, away_s: float = 0.0) -> None:
-        """Break every open connection; new ones are accepted after the given time."""
-        self._back_s = time.monotonic() + away_s
-        self._sockets.shut_down_all()
-
-    def _accept(self) -> None:
-        while client := self._sockets.accept(self._listener):
-            time.sleep(max(0.0, self._back_s - time.monotonic()))
-            server = self._sockets.connect(self._target)
-            if server is None:
-                return
-            for each in (client, server):
-                with contextlib.suppress(OSError):  # The proxy may have been closed meanwhile.
-                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            chunks: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
-            for target, arguments in (
-                (_copy, (client, server)),
-                (_stamp, (server, chunks)),
-                (self._release, (chunks, client)),
-            ):
-                threading.Thread(target=target, args=arguments, daemon=True).start()
-
-    def _release(self, chunks: queue.SimpleQueue[tuple[int, bytes]], client: socket.socket) -> None:
-        _sleep_exactly()
-        delay_ns = round(self.delay_s * 1e9)
-        while True:
-            read_ns, data = chunks.get()
-            due_ns = read_ns + delay_ns
-            left_ns = due_ns - time.monotonic_ns()
-            if left_ns > 0:
-                time.sleep(left_ns / 1e9)
-            self.lateness_s.append((time.monotonic_ns() - due_ns) / 1e9)
-            if next(self._numbers) == self._cut_at_chunk:
-                self.cut(away_s=self._away_s)
-            try:
-                client.sendall(data)
-                if not data:
-                    client.shutdown(socket.SHUT_WR)
-            except OSError:
-                return
-            if not data:
-                return
+Tamper = Callable[[bytes], Iterable[bytes | None]]
+"""Returns what a client gets instead of a piece from the server. A piece is a read: on loopback one or more writes."""
 
 
-def _stamp(server: socket.socket, chunks: queue.SimpleQueue[tuple[int, bytes]]) -> None:
-    while True:
-        try:
-            data = server.recv(65_536)
-        except OSError:
-            data = b""
-        chunks.put((time.monotonic_ns(), data))
-        if not data:
-            return
+def delayed(delay_s: float, lateness_s: list[float] | None = None) -> Way:
+    """Release each chunk a fixed time after it was read. `lateness_s`: gets the proxy's own error for each."""
+    delay_ns = round(delay_s * 1e9)
+
+    def way(chunks: Iterator[Chunk]) -> Iterator[bytes]:
+        for chunk in chunks:
+            due_ns = chunk.read_ns + delay_ns
+            sleep_until_ns(due_ns)
+            if lateness_s is not None:
+                lateness_s.append((clock.monotonic_ns() - due_ns) / 1e9)
+            yield chunk.data
+
+    return way
 
 
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65_536):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
+def held(may_pass: threading.Event, *, line: bytes = b"") -> Way:
+    """Hold back everything while `may_pass` is not set; or only requests whose first line contains `line`.
+
+    Such a request must arrive in a read of its own.
+    """
+
+    def way(chunks: Iterator[Chunk]) -> Iterator[bytes]:
+        for chunk in chunks:
+            if line in chunk.data.partition(b"\r\n")[0]:
+                may_pass.wait()
+            yield chunk.data
+
+    return way
 
 
-def _sleep_exactly() -> None:
-    """Set the timer slack of this thread to the minimum, if the platform can."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)
+def calling_at(number: int, act: Callable[[], None]) -> Way:
+    """Call `act` before that chunk is passed on, counted from 1 over all connections."""
+    numbers = itertools.count(1)
+
+    def way(chunks: Iterator[Chunk]) -> Iterator[bytes]:
+        for chunk in chunks:
+            if next(numbers) == number:
+                act()
+            yield chunk.data
+
+    return way
+
+
+def tampered(tamper: Tamper) -> Way:
+    """Pass on what `tamper` makes of each piece; it is called for one piece at a time."""
+    lock = threading.Lock()
+
+    def way(chunks: Iterator[Chunk]) -> Iterator[bytes]:
+        for chunk in chunks:
+            with lock:
+                pieces = list(tamper(chunk.data))
+            for piece in pieces:
+                if piece is CUT:
+                    raise ConnectionAbortedError
+                yield piece
+
+    return way
+
+
+def bad_line(
+    *,
+    latency_s: float = 0.0,
+    jitter_s: float = 0.0,
+    bytes_per_s: float = math.inf,
+    slice_bytes: int = READ_BYTES,
+    seed: int = 1,
+) -> Way:
+    """Pass on slices late, at a limited rate. `jitter_s`: upper bound of an additional random delay of each.
+
+    The limits apply to each connection separately. Slices never overtake each other.
+    """
+    dice = random.Random(seed)
+
+    def way(chunks: Iterator[Chunk]) -> Iterator[bytes]:
+        due_ns = 0.0
+        for chunk in chunks:
+            for start in range(0, len(chunk.data) or 1, slice_bytes):
+                piece = chunk.data[start : start + slice_bytes]
+                late_s = latency_s + dice.uniform(0, jitter_s)
+                due_ns = max(due_ns, chunk.read_ns + late_s * 1e9) + len(piece) / bytes_per_s * 1e9
+                sleep_until_ns(round(due_ns))
+                yield piece
+
+    return way
+
+
+class Torn:
+    """Way that resets each connection after a random number of bytes."""
+
+    def __init__(self, least_bytes: int, most_bytes: int, *, seed: int = 1) -> None:
+        self.tears = 0
+        """Number of connections that were reset."""
+        self._range = (least_bytes, most_bytes)
+        self._dice = random.Random(seed)
+
+    def __call__(self, chunks: Iterator[Chunk]) -> Iterator[bytes]:
+        """Pass on what comes before the reset."""
+        left_bytes = self._dice.randint(*self._range)
+        for chunk in chunks:
+            yield chunk.data[:left_bytes]
+            left_bytes -= len(chunk.data)
+            if left_bytes <= 0:
+                self.tears += 1
+                raise ConnectionResetError

@@ -1,4 +1,7 @@
-"""Raw clients for tests: a socket and the repository's own decoders, with nothing that could hide a byte."""
+"""Clients for tests on HTTP and WebSocket libraries by other authors, so that these check what the server sends.
+
+`tests.support.subscriber` has the built-in clients' protocols instead, where only events matter.
+"""
 
 from __future__ import annotations
 

@@ -17,9 +17,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from app.core.client import Subscription
 from app.core.protocol.http_response import ResponseDecoder
 from tests.support.server import RunningServer
-from tests.support.talks import TALKS, Ledger, Talk
+from tests.support.subscriber import EVENT_PROTOCOLS, EventProtocol, Ledger
 
 RECEIVE_BUFFER_BYTES = 8_192
 """Small, so that the server soon feels a client that does not read."""
@@ -59,9 +60,10 @@ class Swarm:
             each.close()
         self._epoll.close()
 
-    def watch(self, sock: socket.socket, ready: Ready) -> None:
+    def watch(self, sock: socket.socket, ready: Ready, *, is_connecting: bool = False) -> None:
+        """Call `ready` when there is data; or, for a socket that connects, when it is connected or was refused."""
         self._watched[sock.fileno()] = ready
-        self._epoll.register(sock.fileno(), select.EPOLLIN)
+        self._epoll.register(sock.fileno(), select.EPOLLOUT if is_connecting else select.EPOLLIN)
 
     def listen(self, sock: socket.socket, *, wanted: bool) -> None:
         """Set whether its data is read, or left to fill the buffers."""
@@ -104,9 +106,10 @@ class Subscriber:
         self.on_bytes: Callable[[], None] = lambda: None
         self._swarm = swarm
         self._address = ("127.0.0.1", server.port)
+        self._url = server.url
         self._source = source
         self._sock: socket.socket | None = None
-        self._talk: Talk | None = None
+        self._protocol: EventProtocol | None = None
         self._life = 0
         """Incremented with each connection and mood, so that timers of earlier ones are ignored."""
 
@@ -123,7 +126,9 @@ class Subscriber:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, SEGMENT_BYTES)
         sock.connect(self._address)
         sock.setblocking(False)
-        self._sock, self._talk = sock, TALKS[self.transport]("localhost", self.ledger)
+        subscription = Subscription(self._url, (), self.ledger.position)
+        self._sock, self._protocol = sock, EVENT_PROTOCOLS[self.transport](subscription)
+        self._protocol.outgoing += self._protocol.opening()
         self._swarm.watch(sock, self)
         self._send()
 
@@ -167,20 +172,21 @@ class Subscriber:
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._swarm.forget(self._sock)
         self._sock.close()
-        self._sock = self._talk = None
+        self._sock = self._protocol = None
 
     def _read(self, size: int) -> None:
         assert self._sock is not None
-        assert self._talk is not None
+        assert self._protocol is not None
         try:
             data = self._sock.recv(size)
         except BlockingIOError:
             return
         except ConnectionError:
             data = b""
-        stands = bool(data) and self._talk.receive_data(data)
+        self._protocol.receive_data(data)
+        self.ledger.take(self._protocol)
         self.on_bytes()
-        if stands:
+        if data and not self._protocol.ended:
             self._send()
         else:
             self.counts["ended by the server"] += 1
@@ -188,13 +194,13 @@ class Subscriber:
 
     def _send(self) -> None:
         assert self._sock is not None
-        assert self._talk is not None
-        if self._talk.outgoing:
+        assert self._protocol is not None
+        if self._protocol.outgoing:
             try:
-                self._sock.sendall(self._talk.outgoing)  # A few bytes, which always fit.
+                self._sock.sendall(self._protocol.outgoing)  # A few bytes, which always fit.
             except ConnectionError:
                 return  # The next read detects the end.
-            self._talk.outgoing = b""
+            self._protocol.outgoing.clear()
 
 
 class Publisher:

@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,9 +34,9 @@ from app.core.exit_codes import EXIT_GATE, EXIT_OK
 from app.lab.analysis.analyse import analyse
 from app.lab.report.files import write_all
 from app.store.store import Store
+from tests.support.commands import environment_of
 from tests.support.large_run import Size, ingest_run
 from tests.support.server import ROOT, running_server
-from tests.support.timed import timed_siar
 
 SECONDS_MAX, PEAK_MB_MAX = 30.0, 2_000.0
 ONE_SECONDS_MAX, ONE_PEAK_MB_MAX = 180.0, 8_000.0
@@ -45,6 +45,38 @@ NOTIFICATIONS = 600
 
 
 Limits = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Resources used by one command, including the start of Python."""
+
+    seconds: float
+    cpu_s: float
+    peak_mb: float
+    output: str
+
+
+def timed_siar(words: Sequence[str], **settings: str) -> Taken:
+    """Run `./siar ...` as a user calls it. Raises `SystemExit` when it does not end with 0."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        began_s = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "app", *words],
+            env=environment_of(**settings),
+            stdout=output,
+            stderr=output,
+        )
+        # Like `wait`, but it also returns the resources that this process used.
+        _, status, usage = os.wait4(process.pid, 0)
+        taken_s = time.perf_counter() - began_s
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read()
+    if process.returncode:
+        raise SystemExit(f"siar {' '.join(words)} ended with {process.returncode}: {text}")
+    peak = usage.ru_maxrss / 1e6 if sys.platform == "darwin" else usage.ru_maxrss * 1024 / 1e6
+    return Taken(taken_s, usage.ru_utime + usage.ru_stime, peak, text)
 
 
 @dataclass(frozen=True, slots=True)

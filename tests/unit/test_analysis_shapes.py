@@ -12,7 +12,7 @@ from app.lab.analysis.descriptive.shapes import HALF, boxes, places, share_of, t
 from app.lab.analysis.metrics.trial_metrics import broadcasts_min, is_sample
 from app.lab.analysis.summary import SummaryRow
 from app.lab.report.figures.shapes import boxes_figure, nines_figure, places_figure
-from tests.support.recorded import recorded
+from tests.support.records import recorded
 from tests.unit.support_run import RunMaker, a_plan
 
 STEP_US = 12

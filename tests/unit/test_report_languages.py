@@ -26,7 +26,7 @@ from app.lab.report.renderers.console.result import print_result
 from app.lab.report.renderers.html import html_of
 from app.lab.report.translation import known, texts_of, translator
 from app.tools.load.invalid_rules import GENERATOR_CODES
-from tests.support.recorded import recorded
+from tests.support.records import recorded
 from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_plan
 
 RUNNER_CODES = {

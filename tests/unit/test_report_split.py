@@ -14,7 +14,7 @@ from app.lab.report.data.csv_files import write_deliveries, write_trials
 from app.lab.report.data.result import result_json
 from app.lab.report.renderers.console.result import print_result
 from app.lab.report.renderers.html import report_html
-from tests.support.recorded import recorded
+from tests.support.records import recorded
 from tests.unit.support_run import RunMaker, a_plan
 
 SERVER_US = 150

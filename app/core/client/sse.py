@@ -7,7 +7,7 @@ from typing import Any
 from app.core import wire
 from app.core.client.base import Subscription, json_object
 from app.core.errors import MalformedFrame
-from app.core.protocol.event_stream import CONTENT_TYPE, EventStreamDecoder
+from app.core.protocol.event_stream import CONTENT_TYPE, EventStreamDecoder, ServerEvent
 from app.core.protocol.http_response import ResponseDecoder
 
 
@@ -59,4 +59,9 @@ class SseProtocol:
         if self.position is None and self._stream.last_event_id:
             # The header is preferred: on a resume the ids start before the replay, and are past it if one read has it all.
             self.position = head.headers.get("siar-position") or self._stream.last_event_id
-        return [json_object(event.data) for event in events if event.type == wire.EVENT_NOTIFICATION]
+        found = (self._receive_event(event) for event in events)
+        return [notification for notification in found if notification is not None]
+
+    def _receive_event(self, event: ServerEvent) -> dict[str, Any] | None:
+        """Return the event's notification if it carries one. Raises `MalformedFrame`."""
+        return json_object(event.data) if event.type == wire.EVENT_NOTIFICATION else None
