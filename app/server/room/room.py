@@ -130,9 +130,10 @@ class Room:
             phase = self.phase
             if phase is Phase.CLOSED:
                 raise Conflict(refusal("room_closed"))
+            if self.seats.get(device) is None and phase is Phase.FINISHED:
+                raise Conflict(refusal("experiment_over"))
             if self.seats.get(device) is None and phase is not Phase.GATHERING:
-                code = "experiment_over" if phase is Phase.FINISHED else "experiment_with_others"
-                raise Conflict(refusal(code))
+                raise Conflict(refusal("experiment_with_others"))
             return self.attendance.join(device, name=name, model=model, language=language)
 
     def proposed_name(self, device: str, language: str) -> str:
