@@ -62,7 +62,7 @@ def test_the_server_s_companions_are_not_in_its_cpu(tmp_path: Path) -> None:
         sampled = {pid for pid, _ in CpuSampler(started.process.pid).snapshot().processes}
 
     left_out = [command[command.index("-m") + 1] for pid, command in tree.items() if pid not in sampled]
-    assert sorted(left_out) == ["app.server.clock_process", "app.lab.run.recorder"]
+    assert set(left_out) == {"app.server.clock_process", "app.lab.run.recorder"}
     assert started.process.pid in sampled
     assert len(sampled) >= 2, "gunicorn's master and its worker"
 
