@@ -24,11 +24,11 @@ from app.server.transports.socket_io.connections import REPLAYED_PER_PACKET
 from app.server.transports.socket_io.engine.limits import IncomingLimits
 from app.server.transports.sse import FORM_PLAIN
 from app.settings import Settings
-from tests.components import require_node, require_node_modules
+from tests.support.interop import interop_client
 from tests.support.metrics import metric, subscribed
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, free_port, running_server, stop
-from tests.support.streams import next_line, official_client, socketio, sse, websocket_by_hand
+from tests.support.streams import socketio, sse, websocket_by_hand
 
 STOP_S_MAX = 5.0
 """The worker's patience is 7 s: a stop that takes less has waited for nothing."""
@@ -238,8 +238,6 @@ def test_a_server_full_of_connections_says_so_on_both_transports(tmp_path: Path)
 def test_the_official_client_comes_back_to_the_next_server_on_the_port(
     transport: str, tmp_path: Path
 ) -> None:
-    node = require_node()
-    require_node_modules()
     port = free_port()
     options = {
         "transports": [transport],
@@ -249,15 +247,15 @@ def test_the_official_client_comes_back_to_the_next_server_on_the_port(
     }
     with (
         running_server(tmp_path, recorder=0, port=port) as first,
-        official_client(str(node), first.url, **options) as client,
+        interop_client("javascript", first.url, **options) as client,
     ):
-        next_line(client, "connect")
+        client.wait("connect")
         stop(first.process)
-        next_line(client, "disconnect")
+        client.wait("disconnect")
         with running_server(tmp_path, recorder=0, port=port) as second:
-            next_line(client, "connect")
+            client.wait("connect")
             second.publish("back", "")
-            assert next_line(client, "event")["args"][0]["title"] == "back"
+            assert client.wait("event")["args"][0]["title"] == "back"
 
 
 def test_a_stop_waits_for_nobody_and_leaves_no_traceback(tmp_path: Path) -> None:
@@ -285,14 +283,12 @@ def test_a_stop_waits_for_nobody_and_leaves_no_traceback(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_polling_client_that_missed_more_than_may_wait_still_gets_it(server: RunningServer) -> None:
-    node = require_node()
-    require_node_modules()
     start = server.publish("start", "")["id"]
     missed = [server.publish(f"missed {number}", "")["id"] for number in range(150)]
 
     options = {"transports": ["polling"], "auth": {"last_event_id": start}}
-    with official_client(str(node), server.url, **options) as client:
-        received = [next_line(client, "event")["args"][0]["id"] for _ in range(150)]
+    with interop_client("javascript", server.url, **options) as client:
+        received = [client.wait("event")["args"][0]["id"] for _ in range(150)]
 
     assert received == missed
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.components import require_node, require_node_modules
+from tests.support.interop import InteropClient, interop_client
 from tests.support.server import RunningServer, running_server
-from tests.support.streams import next_line, official_client, socketio
+from tests.support.streams import socketio
 
 OPTIONS = {
     "transports": ["websocket"],
@@ -30,50 +29,44 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         assert "Traceback" not in running.log(), running.log()
 
 
-def break_off(client: subprocess.Popen[str]) -> None:
-    assert client.stdin is not None
-    client.stdin.write("break\n")
-    client.stdin.flush()
-    next_line(client, "disconnect")
+def break_off(client: InteropClient) -> None:
+    client.break_off()
+    client.wait("disconnect")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("events_before", [0, 1, 3])
 def test_the_official_client_recovers_and_misses_nothing(server: RunningServer, events_before: int) -> None:
     """With no event before the break too, where Node's own server fails (socketio/socket.io#5538)."""
-    node = require_node()
-    require_node_modules()
-    with official_client(str(node), server.url, **OPTIONS) as client:
-        first = next_line(client, "connect")
+    with interop_client("javascript", server.url, **OPTIONS) as client:
+        first = client.wait("connect")
         assert first["recovered"] is False
         for number in range(events_before):
             server.publish(f"before {number}", "")
-            next_line(client, "event")
+            client.wait("event")
         break_off(client)
         missed = [server.publish(f"missed {number}", "")["id"] for number in range(5)]
 
-        again = next_line(client, "connect")
+        again = client.wait("connect")
         assert again["recovered"] is True
         assert again["id"] == first["id"], "its id is restored"
-        events = [next_line(client, "event") for _ in range(5)]
+        events = [client.wait("event") for _ in range(5)]
         server.publish("live", "")
-        assert next_line(client, "event")["args"][0]["title"] == "live"
+        assert client.wait("event")["args"][0]["title"] == "live"
 
     assert [event["args"][0]["id"] for event in events] == missed
     assert [event["args"][1] for event in events] == missed, "the offset is each event's last argument"
 
 
 def test_it_recovers_more_than_once(server: RunningServer) -> None:
-    node = require_node()
-    require_node_modules()
-    with official_client(str(node), server.url, **OPTIONS) as client:
-        first = next_line(client, "connect")
+    with interop_client("javascript", server.url, **OPTIONS) as client:
+        first = client.wait("connect")
         for turn in range(3):
             break_off(client)
             server.publish(f"turn {turn}", "")
-            again = next_line(client, "connect")
+            again = client.wait("connect")
             assert (again["recovered"], again["id"]) == (True, first["id"])
-            assert next_line(client, "event")["args"][0]["title"] == f"turn {turn}"
+            assert client.wait("event")["args"][0]["title"] == f"turn {turn}"
 
 
 def test_it_is_not_recovered_and_told_of_the_gap_when_history_no_longer_reaches_back(

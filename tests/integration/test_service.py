@@ -14,13 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.components import require_node, require_node_modules, require_tool
+from tests.components import require_tool
+from tests.support.interop import interop_client
 from tests.support.metrics import slow_cuts, subscribed
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import (
-    next_line,
-    official_client,
     read_until,
     socketio,
     sse,
@@ -49,14 +48,13 @@ def offset_of(position: str) -> int:
 
 
 def test_curl_and_the_official_client_get_byte_identical_json(server: RunningServer) -> None:
-    curl, node = require_tool("curl", "curl"), require_node()
-    require_node_modules()
+    curl = require_tool("curl", "curl")
     listening = [str(curl), "-sN", f"{server.url}/events"]
     with (
-        official_client(str(node), server.url, transports=["websocket"]) as client,
+        interop_client("javascript", server.url, transports=["websocket"]) as client,
         subprocess.Popen(listening, stdout=subprocess.PIPE) as stream,
     ):
-        assert next_line(client, "connect")["transport"] == "websocket"
+        assert client.wait("connect")["transport"] == "websocket"
         assert stream.stdout is not None
         assert stream.stdout.readline().startswith(b"retry: ")
 
@@ -67,7 +65,7 @@ def test_curl_and_the_official_client_get_byte_identical_json(server: RunningSer
         data_line = b""
         while not data_line.startswith(b"data: "):
             data_line = stream.stdout.readline()
-        packet = next_line(client, "packet")["data"]
+        packet = client.wait("packet")["data"]
         stream.terminate()
     over_sse = data_line.removeprefix(b"data: ").rstrip(b"\n").decode()
     assert packet == f'2["notification",{over_sse}]'
@@ -99,24 +97,20 @@ def test_both_transports_and_history_show_the_same_object(server: RunningServer)
 
 
 def test_the_official_client_by_polling_gets_the_same_json(server: RunningServer) -> None:
-    node = require_node()
-    require_node_modules()
-    with official_client(str(node), server.url, transports=["polling"]) as client:
-        assert next_line(client, "connect")["transport"] == "polling"
+    with interop_client("javascript", server.url, transports=["polling"]) as client:
+        assert client.wait("connect")["transport"] == "polling"
         answer = server.publish("polled", "too")
 
-        assert next_line(client, "event")["args"][0]["id"] == answer["id"]
+        assert client.wait("event")["args"][0]["id"] == answer["id"]
 
 
 def test_the_official_client_upgrades_from_polling_when_it_wants_to(server: RunningServer) -> None:
-    node = require_node()
-    require_node_modules()
-    with official_client(str(node), server.url) as client:
-        next_line(client, "connect")
+    with interop_client("javascript", server.url) as client:
+        client.wait("connect")
         for number in range(5):
             server.publish(f"while upgrading {number}", "")
 
-        titles = [next_line(client, "event")["args"][0]["title"] for _ in range(5)]
+        titles = [client.wait("event")["args"][0]["title"] for _ in range(5)]
 
     assert titles == [f"while upgrading {number}" for number in range(5)]
 
@@ -178,18 +172,16 @@ def test_the_connect_packet_carries_the_position_and_what_follows_is_newer(serve
 
 
 def test_the_official_client_resumes_through_auth(server: RunningServer) -> None:
-    node = require_node()
-    require_node_modules()
-    with official_client(str(node), server.url, transports=["websocket"]) as client:
-        next_line(client, "connect")
+    with interop_client("javascript", server.url, transports=["websocket"]) as client:
+        client.wait("connect")
         server.publish("seen", "")
-        left_at = next_line(client, "event")["args"][0]["id"]
+        left_at = client.wait("event")["args"][0]["id"]
     for number in range(5):
         server.publish(f"unseen {number}", "")
 
     options = {"transports": ["websocket"], "auth": {"last_event_id": left_at}}
-    with official_client(str(node), server.url, **options) as client:
-        titles = [next_line(client, "event")["args"][0]["title"] for _ in range(5)]
+    with interop_client("javascript", server.url, **options) as client:
+        titles = [client.wait("event")["args"][0]["title"] for _ in range(5)]
 
     assert titles == [f"unseen {number}" for number in range(5)]
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
-from tests.components import require_node, require_node_modules
+from tests.support.interop import interop_client
 from tests.support.metrics import metric
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, free_port, running_server
-from tests.support.streams import SocketIoReader, SseReader, next_line, official_client, socketio, sse
+from tests.support.streams import SocketIoReader, SseReader, socketio, sse
 
 FIRST_BYTE_S_MAX = 2.0
 """Generous for a busy machine; a server that holds back until 4,096 bytes never sends it."""
@@ -153,14 +153,12 @@ def test_no_compression_unless_asked(way: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_no_polling_detour_unless_asked(tmp_path: Path) -> None:
     """Trap 5: told `transports: ["websocket"]`, the official client never polls, and no upgrade is offered."""
-    node = require_node()
-    require_node_modules()
     with running_server(tmp_path, recorder=0) as server:
         with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
             assert '"upgrades":[]' in str(websocket.recv(timeout=PATIENCE_S))
         before = metric(server, "siar_http_requests_total")
-        with official_client(str(node), server.url, transports=["websocket"]) as client:
-            assert next_line(client, "connect")["transport"] == "websocket"
+        with interop_client("javascript", server.url, transports=["websocket"]) as client:
+            assert client.wait("connect")["transport"] == "websocket"
             after = metric(server, "siar_http_requests_total")
     assert after - before == 2  # the WebSocket, and the question itself
 

@@ -14,7 +14,6 @@ from typing import Any
 from tests.components import require_node, require_node_modules
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT
-from tests.support.streams import JS, talking_process
 
 CLIENTS = ("javascript", "python")
 
@@ -90,7 +89,7 @@ class InteropClient:
 def _javascript() -> list[str]:
     node = require_node()
     require_node_modules()
-    return [str(node), str(JS / "interop_client.mjs")]
+    return [str(node), str(ROOT / "tests" / "js" / "interop_client.mjs")]
 
 
 def _python() -> list[str]:
@@ -103,5 +102,23 @@ _COMMANDS: dict[str, Callable[[], list[str]]] = {"javascript": _javascript, "pyt
 @contextlib.contextmanager
 def interop_client(kind: str, url: str, **options: Any) -> Iterator[InteropClient]:
     """Run a client that connects to `url`; it ends with the block."""
-    with talking_process([*_COMMANDS[kind](), url, json.dumps(options)], ROOT) as process:
+    with _talking_process([*_COMMANDS[kind](), url, json.dumps(options)]) as process:
         yield InteropClient(process)
+
+
+@contextlib.contextmanager
+def _talking_process(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """Run a program that communicates in lines. It must end when its input does, at the end of the block."""
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        try:
+            yield process
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()  # Otherwise, the end of this block would wait forever.
+                raise

@@ -9,19 +9,14 @@ import contextlib
 import http.client
 import json
 import socket
-import subprocess
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
 from app.core.protocol.event_stream import EventStreamDecoder
 from tests.support.patience import PATIENCE_S
-
-JS = Path(__file__).parents[1] / "js"
 
 
 class SseReader:
@@ -150,46 +145,3 @@ def read_until(sock: socket.socket, awaited: bytes) -> bytes:
         assert chunk, f"the server ended the connection after {received[-200:]!r}"
         received += chunk
     return received
-
-
-@contextlib.contextmanager
-def talking_process(command: list[str], cwd: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run a program that communicates in lines. It must end when its input does, at the end of the block."""
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=cwd
-    ) as process:
-        try:
-            yield process
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()  # Otherwise, the end of this block would wait forever.
-                raise
-
-
-@contextlib.contextmanager
-def official_client(node: str, url: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """Run npm's `socket.io-client` in Node, which prints a line of JSON for each event."""
-    command = [node, str(JS / "interop_client.mjs"), url, json.dumps(options)]
-    with talking_process(command, JS) as process:
-        yield process
-
-
-def next_line(process: subprocess.Popen[str], kind: str) -> dict[str, Any]:
-    """Return the official client's next report of this kind, skipping others."""
-    assert process.stdout is not None
-    # When it ends, its output ends, and so does the wait for a line.
-    overdue = threading.Timer(PATIENCE_S, process.kill)
-    overdue.daemon = True
-    overdue.start()
-    try:
-        while line := process.stdout.readline():
-            report: dict[str, Any] = json.loads(line)
-            if report["kind"] == kind:
-                return report
-    finally:
-        overdue.cancel()
-    raise AssertionError(f"the official client ended, or reported no {kind!r} within {PATIENCE_S:.0f} s")

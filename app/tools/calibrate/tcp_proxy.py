@@ -200,8 +200,7 @@ def _write(
             sink.sendall(piece)
         sink.shutdown(socket.SHUT_WR)
     except ConnectionResetError:
-        _reset(source)
-        _reset(sink)
+        _reset(source, sink)
     except OSError:
         _shut_down(source)
         _shut_down(sink)
@@ -215,12 +214,16 @@ def _shut_down(sock: socket.socket) -> None:
         sock.shutdown(socket.SHUT_RDWR)
 
 
-def _reset(sock: socket.socket) -> None:
-    """Close a socket with a reset. Its reader is woken first, because the kernel closes no socket that is being read."""
-    with contextlib.suppress(OSError):
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        sock.shutdown(socket.SHUT_RD)
-    sock.close()
+def _reset(*socks: socket.socket) -> None:
+    """Close sockets with a reset, unless they are closed already."""
+    # They are taken from the other threads first, which would otherwise end them in order.
+    for fd in [each.detach() for each in socks]:
+        if fd != -1:
+            with socket.socket(fileno=fd) as sock, contextlib.suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                sock.shutdown(
+                    socket.SHUT_RD
+                )  # Wakes its reader: the kernel closes no socket that is being read.
 
 
 def _set_exact_sleep() -> None:
