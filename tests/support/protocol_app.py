@@ -117,7 +117,7 @@ def _tell_sessions(app: flask.Flask, echo: EngineServer) -> None:
         if session is None:
             return {"ended": ended.get(sid)}
         return {
-            "is_polled": session.is_polled,
+            "is_polled": session.outgoing.is_polled,
             "is_posting": session.is_posting,
             "is_upgrading": session.upgrade_attempt is not None,
             "is_upgraded": session.upgraded,

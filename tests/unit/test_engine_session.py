@@ -150,7 +150,7 @@ def test_a_poll_that_waits_when_the_session_is_let_go_is_not_told_of_an_end(serv
     answers: list[list[Packet] | None] = []
     poll = threading.Thread(target=lambda: answers.append(session.poll(None)))
     poll.start()
-    while not session.is_polled:
+    while not session.outgoing.is_polled:
         assert poll.is_alive()
         time.sleep(0.001)
 
@@ -249,11 +249,11 @@ def test_what_breaks_the_protocol_ends_the_session_once(server: Server) -> None:
 
 def test_what_is_held_follows_the_answer(server: Server) -> None:
     session, channel = server.connect()
-    session.hold()
+    session.outgoing.hold()
     session.send(message("held"))
     assert channel.sent == []
 
-    session.release(message("answer"), unless=lambda _pkt: False)
+    session.outgoing.release(message("answer"), unless=lambda _pkt: False)
     session.send(message("later"))
 
     assert channel.sent == ["4answer", "4held", "4later"]
@@ -261,11 +261,11 @@ def test_what_is_held_follows_the_answer(server: Server) -> None:
 
 def test_what_is_withdrawn_is_not_sent(server: Server) -> None:
     session, channel = server.connect()
-    session.hold()
+    session.outgoing.hold()
     for text in ("keep", "drop", "keep too"):
         session.send(message(text))
 
-    session.release(message("refusal"), unless=lambda pkt: pkt.data == "drop")
+    session.outgoing.release(message("refusal"), unless=lambda pkt: pkt.data == "drop")
 
     assert channel.sent == ["4refusal", "4keep", "4keep too"]
 
@@ -298,7 +298,7 @@ def test_a_websocket_that_comes_after_the_end_is_closed(server: Server) -> None:
     session.attach(channel)
 
     assert channel.closed
-    assert session.channel is None
+    assert session.outgoing.channel is None
 
 
 def test_the_incoming_rate_has_a_burst_and_then_an_end(server: Server) -> None:
@@ -344,7 +344,7 @@ def test_a_poll_is_answered_with_a_part_of_what_waits_and_the_next_with_more(
         session.send(message(each))
 
     answers = []
-    while session.has_waiting:
+    while session.outgoing.has_waiting:
         answers.append([pkt.data for pkt in session.poll(None) or []])
 
     assert [each for answer in answers for each in answer] == missed
@@ -416,7 +416,7 @@ def test_what_waits_for_other_reasons_is_not_held_against_who_asks(answering: Se
         session.receive("4question")
         session.receive("4quiet")
 
-    assert session.waiting_count == 100 + ANSWERS_MAX
+    assert session.outgoing.waiting_count == 100 + ANSWERS_MAX
 
 
 def test_an_idle_session_takes_less_than_a_kilobyte(server: Server) -> None:

@@ -142,7 +142,7 @@ class SocketIoProtocol:
         refuses = pkt.packet_type == protocol.CONNECT_ERROR
         if not refuses:
             session.has_joined = True
-        session.release(message(pkt.encode()), unless=_Withdrawn(namespace) if refuses else _nothing)
+        session.outgoing.release(message(pkt.encode()), unless=_Withdrawn(namespace) if refuses else _nothing)
 
     def _dispatch(self, engineio_sid: str, data: str | bytes) -> None:
         waiting = self._server._binary_packet.get(engineio_sid)
@@ -200,11 +200,11 @@ class SocketIoProtocol:
             return
         # What the connect handler emits would precede CONNECT. `always_connect` avoids that, but answers before the
         # handler has decided [12].
-        session.hold()
+        session.outgoing.hold()
         try:
             server._handle_connect(engineio_sid, namespace, auth)
         finally:
-            session.release(None, unless=_Withdrawn(namespace))
+            session.outgoing.release(None, unless=_Withdrawn(namespace))
 
 
 def trim_environ(environ: dict[str, Any]) -> dict[str, Any]:

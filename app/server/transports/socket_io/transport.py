@@ -209,7 +209,7 @@ class SocketIoTransport:
         if connection is None:
             return
         session = self._session_of(sid)
-        found = None if session is None else session.channel
+        found = None if session is None else session.outgoing.channel
         channel = found if isinstance(found, SocketIoChannel) else None
         if channel is not None:
             channel.subscription, connection.channel = connection, channel
@@ -263,7 +263,7 @@ class SocketIoTransport:
 
     def _waiting_count(self, sid: str) -> int:
         session = self._session_of(sid)
-        return 0 if session is None else session.waiting_count
+        return 0 if session is None else session.outgoing.waiting_count
 
     def _session_of(self, sid: str) -> EngineSession | None:
         engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)

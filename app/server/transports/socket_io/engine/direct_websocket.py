@@ -129,7 +129,7 @@ class DetachedWebSocket(DetachedConnection):
 
     def cut_if_slow(self) -> None:
         """Cut off a slow consumer, except during an upgrade: the packets that waited for polls are written all at once."""
-        if self._attempt.state is not AttemptState.OPEN or self.session.channel is self:
+        if self._attempt.state is not AttemptState.OPEN or self.session.outgoing.channel is self:
             super().cut_if_slow()
 
     def on_closed(self, reason: Closed) -> None:

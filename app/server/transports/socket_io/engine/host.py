@@ -28,8 +28,12 @@ class TimedSession(Protocol):
     """A session as the timer sees it."""
 
     has_joined: bool
-    closing: bool
     pong_due_us: int
+
+    @property
+    def closing(self) -> bool:
+        """Return whether the session is ending."""
+        ...
 
     def send(self, pkt: Packet) -> None:
         """Send a packet."""

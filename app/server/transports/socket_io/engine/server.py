@@ -196,7 +196,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             return "ok"  # "with the string `ok` in the response body" [4]
         else:
             packets = session.poll(peer_socket(environ))
-            if session.closed and not session.has_waiting:
+            if session.closed and not session.outgoing.has_waiting:
                 self.left(session.sid)
         if packets is None:
             raise BadRequest("The session has ended, or does not poll any more")

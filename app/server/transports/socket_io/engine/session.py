@@ -13,30 +13,52 @@ from engineio.packet import Packet
 from app import clock
 from app.core import rate
 from app.core.errors import MalformedFrame
-from app.server.transports.socket_io.engine.host import SessionHost
-from app.server.transports.socket_io.engine.outgoing import Outgoing
-from app.server.transports.socket_io.engine.packets import CLOSE, NOOP, decode
-from app.server.transports.socket_io.engine.waiter import Outcome, Waiter
+from app.server.transports.socket_io.engine.host import SessionHost, Upgrade
+from app.server.transports.socket_io.engine.outgoing import (
+    ConcurrentPoll,
+    Outgoing,
+    PacketChannel,
+    PollerGone,
+)
+from app.server.transports.socket_io.engine.packets import CLOSE, decode
 
 UNPACKED_BYTES_PER_PACKET = 1_024
 """Decompressed bytes that count as one packet against the rate limit."""
 
 
-class EngineSession(Outgoing):
+class EngineSession:
     """A client's session, with the attributes and methods that the library's server expects.
+
+    The library looks for `connected`, `upgraded`, `closing`, `closed`, `session`, `send` and `close` by name.
 
     1. Packets reach the client in the order of `send`, across an upgrade too.
     2. `disconnect` is triggered once, whichever side ended the session; nothing is received after it.
     """
 
     __slots__ = (
-        *("_theoretical_us", "_unread_answers", "_user_session"),
-        *("address", "has_joined", "is_deflated", "is_posting", "pong_due_us", "sid"),
+        "_theoretical_us",
+        "_unread_answers",
+        "_user_session",
+        "address",
+        "connected",
+        "has_joined",
+        "is_deflated",
+        "is_posting",
+        "outgoing",
+        "pong_due_us",
+        "server",
+        "sid",
+        "upgrade_attempt",
     )
 
     def __init__(self, server: SessionHost, sid: str, address: str = "") -> None:
-        super().__init__(server)
+        self.server = server
         self.sid = sid
+        self.outgoing = Outgoing(server.lock)
+        """Packets to the client. An object of its own costs 48 bytes per session, of about 500."""
+        self.connected = False
+        self.upgrade_attempt: Upgrade | None = None
+        """A WebSocket that may take the place of polling, while it is being probed."""
         self.address = address
         """Address from which its first request came."""
         self.has_joined = False
@@ -64,6 +86,31 @@ class EngineSession(Outgoing):
     def session(self, value: dict[str, Any]) -> None:
         self._user_session = value
 
+    @property
+    def upgraded(self) -> bool:
+        """Return whether a WebSocket is, or was, the session's transport."""
+        return self.outgoing.upgraded
+
+    @property
+    def closing(self) -> bool:
+        """Return whether the session is ending or has ended; nothing is received any more."""
+        return self.outgoing.closing
+
+    @property
+    def closed(self) -> bool:
+        """Return whether the session has ended; nothing is sent any more."""
+        return self.outgoing.closed
+
+    def send(self, pkt: Packet) -> None:
+        """Send a packet, or keep it until it can be sent. After the session's end it is dropped."""
+        self.outgoing.send(pkt)
+
+    def attach(self, channel: PacketChannel, opening: Packet | None = None) -> None:
+        """Make the WebSocket the session's transport: it sends `opening`, then what waits, then everything else."""
+        self.outgoing.attach(channel, opening)
+        self.connected = True
+        self.upgrade_attempt = None
+
     def receive(self, data: str | bytes) -> None:
         """Process one raw packet of the client. Raises `MalformedFrame`, after which the caller closes the session."""
         if len(data) > self.server.max_http_buffer_size:
@@ -90,9 +137,9 @@ class EngineSession(Outgoing):
 
     def _dispatch(self, data: str | bytes) -> None:
         """Pass a message to its handler. Raises `MalformedFrame` if the client keeps asking without reading the answers."""
-        before = self.waiting_count
+        before = self.outgoing.waiting_count
         self.server._trigger_event("message", self.sid, data, run_async=False)
-        self._unread_answers = min(self._unread_answers, before) + (self.waiting_count > before)
+        self._unread_answers = min(self._unread_answers, before) + (self.outgoing.waiting_count > before)
         if self._unread_answers > self.server.limits.unread_answers_max:
             raise MalformedFrame("Its messages are answered, and it does not take the answers.")
 
@@ -114,43 +161,27 @@ class EngineSession(Outgoing):
 
     def poll(self, sock: Any) -> list[Packet] | None:
         """Wait for packets and return them, as the response to a GET; `None` if the session cannot be polled."""
-        with self.server.lock:
-            if self.upgraded or (self.closed and self._waiting is None):
-                return None
-            waiter = None
-            if self._waiter is None:
-                if self._waiting:
-                    return self._take_waiting()
-                waiter = self._waiter = Waiter(sock)
-        if waiter is not None:
-            return self._wait(waiter)
-        # "a client MUST NOT have more than one active GET request. Should it happen, the server MUST return an HTTP 400
-        # error status and close the session." [6] The first one gets the close packet.
-        self.close(reason=self.server.reason.TRANSPORT_ERROR)
+        try:
+            return self.outgoing.poll(sock, hold_s=self._hold_s)
+        except ConcurrentPoll:
+            # "a client MUST NOT have more than one active GET request. Should it happen, the server MUST return an HTTP 400
+            # error status and close the session." [6] The first one gets the close packet.
+            self.close(reason=self.server.reason.TRANSPORT_ERROR)
+        except PollerGone:
+            # Further packets would be lost.
+            self.close(abort=True, reason=self.server.reason.TRANSPORT_ERROR)
         return None
 
-    def _wait(self, waiter: Waiter) -> list[Packet] | None:
+    def _hold_s(self) -> float | None:
         # During an upgrade the client waits for its last poll to end. A poll that comes now may also have overtaken the end
         # of the upgrade, so it is held for a moment. Node's server checks every 100 ms.
         is_upgrading = self.upgrade_attempt is not None and self.upgrade_attempt.is_probed
-        outcome = Outcome.PEER_GONE
-        try:
-            outcome = waiter.wait(self.server.limits.last_poll_s if is_upgrading else None)
-        finally:
-            with self.server.lock:
-                self._waiter = None
-                packets = self._take_waiting() if outcome is not Outcome.PEER_GONE else []
-            waiter.close()
-        if outcome is Outcome.PEER_GONE:
-            # Further packets would be lost: it is unknown which poll's response the client saw last [11].
-            self.close(abort=True, reason=self.server.reason.TRANSPORT_ERROR)
-            return None
-        return packets or (None if self.upgraded else [NOOP])
+        return self.server.limits.last_poll_s if is_upgrading else None
 
     def post(self, packets: list[Packet]) -> None:
         """Process the packets of a POST. Raises `MalformedFrame`."""
         for pkt in packets:
-            if pkt.packet_type == packet.CLOSE and not self.closing and not self.is_polled:
+            if pkt.packet_type == packet.CLOSE and not self.closing and not self.outgoing.is_polled:
                 # The close may have overtaken a poll that was sent before it, on another connection [9].
                 self.server.sleep(self.server.limits.overtaking_s)
             self.take(pkt)
@@ -167,8 +198,7 @@ class EngineSession(Outgoing):
 
     def on_probed(self) -> None:
         """End the poll after a WebSocket has been probed successfully, so that the client can finish the upgrade."""
-        with self.server.lock:
-            self._wake()
+        self.outgoing.end_poll()
 
     # -- the end -------------------------------------------------------------------------------------------------
 
@@ -178,7 +208,7 @@ class EngineSession(Outgoing):
         A WebSocket is simply closed. A poll ends after what waited, and at the next one the session is unknown. Engine.IO's
         close packet is not sent, because python-socketio would then stay away for good.
         """
-        self.close(abort=self.channel is not None, sends_close=False)
+        self.close(abort=self.outgoing.channel is not None, sends_close=False)
 
     def close(
         self,
@@ -189,22 +219,12 @@ class EngineSession(Outgoing):
         sends_close: bool = True,
     ) -> None:
         """End the session without waiting for its client. `abort` sends no close packet and drops what waits."""
-        with self.server.lock:
-            if self.closing:
-                return
-            self.closing = True
+        if not self.outgoing.begin_close():
+            return
         reason = reason or self.server.reason.SERVER_DISCONNECT
         self.server._trigger_event("disconnect", self.sid, reason, run_async=False)
-        with self.server.lock:
-            self.closed = True
-            channel, self.channel = self.channel, None
-            attempt, self.upgrade_attempt = self.upgrade_attempt, None
-            if abort or channel is not None:
-                self._waiting = None
-            elif sends_close:
-                self._add_waiting(CLOSE)
-            lingers = self._waiting is not None and not self.is_polled
-            self._wake()
+        channel, lingers = self.outgoing.close(abort=abort, sends_close=sends_close)
+        attempt, self.upgrade_attempt = self.upgrade_attempt, None
         self.server.forget(self, lingers=lingers, reason=reason)
         if channel is not None:
             if not abort:
@@ -215,7 +235,7 @@ class EngineSession(Outgoing):
 
     def cut(self) -> None:
         """End the session of a slow consumer at once, dropping what waits."""
-        channel = self.channel
+        channel = self.outgoing.channel
         if channel is not None:
             channel.cut()
         self.close(abort=True)
