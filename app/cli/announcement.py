@@ -1,13 +1,20 @@
-"""Terminal output of a starting service: the links for phones, the operator and the screen."""
+"""Terminal output of a starting service: the links for phones, the operator and the screen, and a QR code.
+
+The code is dark on light whatever the terminal's colours are, so that every phone can read it.
+"""
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TextIO
 
-from app.cli.terminal_qr import can_show, coloured, qr_lines
+import segno
+
 from app.i18n import Words
 from app.server.room.invitation import screen_key
 from app.server.tls.keep import Files, fingerprint
@@ -18,6 +25,15 @@ from app.tools.doctor.subject import Subject
 
 TOKEN_CHARS_MIN = 12
 """Shorter tokens are accepted with a warning: a stranger on the LAN can try many."""
+
+QUIET_MODULES = 2
+"""Light margin around the code. The standard requires four modules; phones read it with two, and a terminal is
+small."""
+
+DARK_ON_LIGHT, AS_BEFORE = "\x1b[30;107m", "\x1b[0m"
+
+HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
+"""Two modules per character, one above the other, because characters are about twice as high as wide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +126,30 @@ def _curl(url: str, token: str, files: Files | None) -> str:
         f"curl {trust}-H {bearer} -H 'Content-Type: application/json' "
         f'-d \'{{"title": "Hello", "body": "from Siar"}}\' {url}/api/notifications'
     )
+
+
+def qr_lines(text: str) -> list[str]:
+    """Return the code as lines of text without colours."""
+    code = segno.make(text, error="m", micro=False)
+    rows = [[bool(module) for module in row] for row in code.matrix_iter(border=QUIET_MODULES)]
+    rows += [[False] * len(rows[0])] * (len(rows) % 2)
+    return [
+        "".join(HALVES[pair] for pair in zip(upper, lower, strict=True))
+        for upper, lower in zip(rows[::2], rows[1::2], strict=True)
+    ]
+
+
+def can_show(stream: TextIO, lines: Sequence[str], environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the code can be shown: a terminal with colours, wide enough, whose encoding has the characters."""
+    if not stream.isatty() or environment.get("TERM", "dumb") == "dumb":
+        return False
+    try:
+        "".join(HALVES.values()).encode(stream.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return shutil.get_terminal_size().columns >= len(lines[0])
+
+
+def coloured(lines: Sequence[str]) -> list[str]:
+    """Return the lines with terminal colours: dark on light."""
+    return [f"{DARK_ON_LIGHT}{line}{AS_BEFORE}" for line in lines]

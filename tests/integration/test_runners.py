@@ -87,7 +87,9 @@ def test_what_a_runner_said_last_can_still_be_asked_for(runners: Runners) -> Non
     assert runners.running() is None
 
 
-def test_why_a_runner_ended_is_told_by_a_code_and_in_the_readers_language(runners: Runners) -> None:
+def test_the_reason_of_a_runners_end_has_a_code_and_a_sentence_in_the_readers_language(
+    runners: Runners,
+) -> None:
     said = json.dumps({"ending": to_json(ending("clock_unreachable", host="h", port=9))})
     runner = runners.start(
         order(), command=program(f"print('siar runner: no clock'); print({said!r}); exit(3)")
@@ -114,7 +116,7 @@ def test_a_last_line_that_says_no_ending_is_left_as_it_is(runners: Runners, line
     assert (told["last_words"], told["ending"]) == (line, None)
 
 
-def test_a_runner_that_was_killed_is_told_as_such(runners: Runners) -> None:
+def test_a_runner_that_was_killed_is_reported_as_killed(runners: Runners) -> None:
     runner = runners.start(order(), command=program(SLEEPS))
     until(lambda: runner.last_output() == "waiting")
     assert runner.to_json("en")["ending"] is None

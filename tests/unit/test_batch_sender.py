@@ -1,4 +1,4 @@
-"""Whether by one call or by one `send` each: everybody gets the same bytes, stands behind what its kernel took, and is told on."""
+"""The batch sender, by io_uring and by single sends: same bytes, same cursors, same reactions to failures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NO_END = Pause(lambda: False)
 
 
 class Room:
-    """Real sockets whose peers the test has, and a flusher that writes to them; its turns are the test's."""
+    """Real socket pairs and a flusher that writes to them; the test runs its slices."""
 
     def __init__(self, members: int, *, at_once: bool) -> None:
         self.sender = Sender(at_once=at_once)
@@ -97,7 +97,7 @@ def room_of(members: int, *, at_once: bool) -> Iterator[Room]:
 
 
 @pytest.mark.parametrize("at_once", WAYS)
-def test_everybody_gets_every_frame_in_order(at_once: bool) -> None:
+def test_every_connection_gets_every_frame_in_order(at_once: bool) -> None:
     frames = [b"<%d>" % number for number in range(7)]
     with room_of(MEMBERS, at_once=at_once) as room:
         for frame in frames:
@@ -112,7 +112,9 @@ FATES = st.sampled_from(["reads", "is full", "is gone", "leaves", "reads"])
 
 @pytest.mark.parametrize("at_once", WAYS)
 @given(fates=st.lists(FATES, min_size=1, max_size=12), is_recorded=st.booleans())
-def test_who_does_not_take_it_hurts_nobody(at_once: bool, fates: list[str], is_recorded: bool) -> None:
+def test_a_connection_that_does_not_take_a_frame_affects_no_other_one(
+    at_once: bool, fates: list[str], is_recorded: bool
+) -> None:
     with room_of(len(fates), at_once=at_once) as room:
         recorder = Recorder(notifications=3, connections=len(fates))
         if is_recorded:
@@ -157,14 +159,14 @@ def _fill(member: Probe) -> bytes:
 
 @pytest.fixture
 def _ticks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every look at the clock is one later than the last."""
+    """Each reading of the clock is one more than the last."""
     ticks = itertools.count()
     monkeypatch.setattr(clock, "monotonic_ns", lambda: next(ticks))
 
 
 @needs_ring
 @pytest.mark.usefixtures("_ticks")
-def test_stamps_come_before_the_bytes_and_at_most_so_many_connections_share_one() -> None:
+def test_timestamps_precede_the_send_and_are_shared_by_a_small_batch() -> None:
     with room_of(20, at_once=True) as room:
         done, results, stamps_ns = room.sender.send_stamped(CursorRuns(room.members), 0, 20, b"data")
 
@@ -173,7 +175,7 @@ def test_stamps_come_before_the_bytes_and_at_most_so_many_connections_share_one(
 
 
 @pytest.mark.usefixtures("_ticks")
-def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails() -> None:
+def test_single_sends_have_a_timestamp_each_also_after_a_failed_one() -> None:
     with room_of(5, at_once=False) as room:
         room.peers[2].close()
 
@@ -186,7 +188,7 @@ def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails() -> 
 
 
 @needs_ring
-def test_what_the_kernel_does_not_take_by_one_call_goes_one_by_one_and_is_said_once(
+def test_sends_that_io_uring_does_not_take_are_made_singly_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with room_of(BATCH_MAX, at_once=True) as room, caplog.at_level(logging.WARNING, logger="siar.sending"):
@@ -206,7 +208,7 @@ def test_what_the_kernel_does_not_take_by_one_call_goes_one_by_one_and_is_said_o
     assert caplog.records[0].getMessage().startswith("io_uring took 2 of ")
 
 
-def test_without_a_ring_each_has_a_send_of_its_own_and_why_is_said(
+def test_without_io_uring_sends_are_single_and_the_reason_is_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(_operation: int, _places: int) -> None:
@@ -222,7 +224,7 @@ def test_without_a_ring_each_has_a_send_of_its_own_and_why_is_said(
     assert "not for you" in caplog.records[0].getMessage()
 
 
-def test_a_lot_with_stamps_fits_into_one_call() -> None:
+def test_a_batch_with_timestamps_fits_into_one_call() -> None:
     assert STAMPED_BATCH <= BATCH_MAX
 
 
@@ -230,7 +232,7 @@ def test_a_lot_with_stamps_fits_into_one_call() -> None:
 @pytest.mark.parametrize("every", [1, 16, BATCH_MAX])
 @pytest.mark.parametrize("looks", [1, 3, 1000])
 @pytest.mark.parametrize("is_recorded", [False, True])
-def test_a_pause_comes_behind_whole_lots_and_who_was_not_reached_gets_it_later(
+def test_a_pause_comes_after_whole_batches_and_the_rest_is_sent_later(
     at_once: bool, every: int, looks: int, is_recorded: bool
 ) -> None:
     members = 3 * BATCH_MAX + 5
@@ -256,7 +258,7 @@ def test_a_pause_comes_behind_whole_lots_and_who_was_not_reached_gets_it_later(
 
 
 @needs_ring
-def test_what_is_longer_than_the_room_for_it_gets_a_longer_one() -> None:
+def test_data_longer_than_the_buffer_gets_a_larger_buffer() -> None:
     with room_of(3, at_once=True) as room:
         long = bytes(range(256)) * (BUFFER_BYTES // 256 + 1)
         for member in room.members:
@@ -268,7 +270,7 @@ def test_what_is_longer_than_the_room_for_it_gets_a_longer_one() -> None:
         assert [room.received(index) for index in range(3)] == [b"short" + long + b"short again"] * 3
 
 
-def test_the_kernel_is_asked_for_a_ring_by_the_first_use_and_not_before_a_fork() -> None:
+def test_the_ring_is_opened_at_first_use_and_not_before_a_fork() -> None:
     sender = Sender(at_once=True)
     before = sender._ring
     assert sender.way == (AT_ONCE if OFFERED else ONE_BY_ONE)

@@ -58,7 +58,7 @@ def test_a_round_in_which_one_server_has_no_delay_counts_for_none() -> None:
 
 
 @pytest.mark.parametrize(("ours", "p99_ms"), [([None, None, 5.0, 7.0], 6.0), ([None, None, None, 7.0], None)])
-def test_with_fewer_than_half_of_the_rounds_no_delay_is_told(
+def test_with_fewer_than_half_of_the_rounds_there_is_no_delay(
     ours: list[float | None], p99_ms: float | None
 ) -> None:
     rounds = rounds_of(floor=[5.0, 9.0, 6.0, 6.0], ours=ours)
@@ -70,7 +70,7 @@ def test_with_fewer_than_half_of_the_rounds_no_delay_is_told(
     assert cell.is_valid
 
 
-def test_who_takes_part_in_some_rounds_only_holds_nobody_up() -> None:
+def test_a_round_that_one_server_missed_counts_for_the_others() -> None:
     rounds = rounds_of(floor=[5.0, 6.0], ours=[4.0, 4.0])
     rounds[0][STOCK] = window(STOCK, None)
 
@@ -140,7 +140,7 @@ class BenchVisit(Session):
         cell.values["path_is_checked"] = 1.0
 
 
-def test_servers_have_their_windows_by_turns_and_another_one_begins_each_time(
+def test_servers_alternate_their_windows_and_the_first_one_rotates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Cpu:

@@ -12,7 +12,7 @@ from app.tools.bench.machine import Cores
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells where a process may run")
 
 
-def test_who_started_a_server_on_its_core_may_run_afterwards_where_it_might_before() -> None:
+def test_starting_a_server_on_its_core_keeps_the_callers_own_affinity() -> None:
     """The runner of `load` goes to all cores but the server's, once; every floor starts a server after that."""
     before = os.sched_getaffinity(0)
     server, swarm = min(before), max(before)
@@ -24,7 +24,7 @@ def test_who_started_a_server_on_its_core_may_run_afterwards_where_it_might_befo
     assert os.sched_getaffinity(0) == before
 
 
-def test_where_there_is_one_core_only_nobody_is_moved() -> None:
+def test_with_a_single_core_no_process_is_moved() -> None:
     before = os.sched_getaffinity(0)
 
     with Cores(None, None).on_server_core():

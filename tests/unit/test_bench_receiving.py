@@ -70,7 +70,7 @@ def test_each_has_its_own_in_order_and_nothing_and_its_end(receiver: Receiver) -
         theirs.close()
 
 
-def test_a_lot_of_which_nobody_has_anything_brings_nothing_as_often_as_it_is_read(receiver: Receiver) -> None:
+def test_a_batch_without_data_returns_nothing_however_often_it_is_read(receiver: Receiver) -> None:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     connections: Any = [SimpleNamespace(sock=ours, fd=ours.fileno())]
@@ -123,7 +123,7 @@ def send_until_told(receiver: Receiver, ours: list[Any], theirs: list[socket.soc
         assert clock.monotonic_us() < deadline_us
 
 
-def test_who_reads_late_learns_when_each_had_come(receiver: Receiver) -> None:
+def test_a_late_read_has_the_arrival_time_of_each(receiver: Receiver) -> None:
     with subscribers(2 * READ_BATCH) as (ours, theirs):
         send_until_told(receiver, ours, theirs)
         for turn in range(6):  # More than once around the places.

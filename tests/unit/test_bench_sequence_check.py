@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.tools.bench.connection import SequenceCheck
 from app.tools.bench.plan import DIRECT
 from app.tools.bench.record import RESOLUTION_US, UNKNOWN_ARRIVAL, Record, WindowResult, quantile_ms
-from app.tools.bench.sequence_check import SequenceCheck
 from app.tools.bench.session import BURST_HTTP, BenchCell
 from app.tools.bench.window import take_window
 

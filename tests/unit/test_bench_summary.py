@@ -63,7 +63,7 @@ def test_a_server_that_was_not_measured_has_no_ratio() -> None:
     assert row_of([paced(FLOOR, 10.0)], "cpu_us").ratio(DIRECT, FLOOR) is None
 
 
-def test_beside_a_burst_stands_how_busy_its_readers_were() -> None:
+def test_a_burst_is_shown_with_the_load_of_its_readers() -> None:
     cell = BenchCell(
         BURST_HTTP, DIRECT, "sse", 1_000, 0, {"deliveries_per_s": 1e5, "p99_ms": 8.0, "swarm_busy": 0.97}
     )
@@ -151,9 +151,7 @@ def bursts(server: str, p99_ms: float, *, swarm_busy: float) -> list[BenchCell]:
 @pytest.mark.parametrize(
     ("of_floor", "of_ours", "judged"), [(0.9, 0.7, True), (0.99, 0.7, False), (0.7, 0.97, False)]
 )
-def test_beside_a_swarm_that_hardly_kept_up_a_burst_is_no_verdict(
-    of_floor: float, of_ours: float, judged: bool
-) -> None:
+def test_a_burst_is_judged_only_if_its_swarm_kept_up(of_floor: float, of_ours: float, judged: bool) -> None:
     cells = bursts(FLOOR, 10.0, swarm_busy=of_floor) + bursts(DIRECT, 8.0, swarm_busy=of_ours)
 
     rate, p99 = criteria.criteria(summary.rows(cells, PLAN), [])

@@ -83,7 +83,7 @@ class ScriptedSwarm:
     ],
     ids=["no window", "few", "many", "a window that has ended"],
 )
-def test_within_a_window_it_rests_behind_a_turn_with_few_messages(
+def test_within_a_window_the_swarm_rests_after_an_iteration_with_few_messages(
     script: list[int | str], rests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading, writing = os.pipe()
@@ -164,7 +164,7 @@ RUNS = st.sampled_from(
     st.lists(st.booleans(), min_size=1),
     st.lists(st.integers(0, 2), min_size=4, max_size=4),
 )
-def test_a_lot_that_is_accounted_for_at_once_leaves_what_one_by_one_does(
+def test_accounting_for_a_batch_at_once_equals_accounting_one_by_one(
     batches: list[list[bytes | None]], lates: list[bool], lasts: list[int]
 ) -> None:
     late = itertools.cycle(lates)
@@ -189,7 +189,7 @@ def test_a_lot_that_is_accounted_for_at_once_leaves_what_one_by_one_does(
     assert accounts[0] == accounts[1]
 
 
-def test_what_a_lot_has_read_is_known_to_the_next_which_is_accounted_for_at_once() -> None:
+def test_a_batch_accounted_for_at_once_continues_from_the_batch_before() -> None:
     swarm = Swarm()
     members = [Member(0) for _ in range(4)]
     done, data = [], events(1)

@@ -35,7 +35,7 @@ def heard(protocol: ClientProtocol, stream: bytes) -> list[int]:
     return found
 
 
-def test_a_response_rests_behind_its_head_and_behind_each_chunk() -> None:
+def test_a_response_is_idle_after_its_head_and_after_each_chunk() -> None:
     assert places(ResponseDecoder(), CHUNKED + b"3\r\nabc\r\n2\r\nde\r\n") == [
         len(CHUNKED),
         len(CHUNKED) + 8,
@@ -43,18 +43,18 @@ def test_a_response_rests_behind_its_head_and_behind_each_chunk() -> None:
     ]
 
 
-def test_frames_rest_behind_each_message_and_not_between_its_fragments() -> None:
+def test_frames_are_idle_after_each_message_and_not_between_its_fragments() -> None:
     whole = encode_frame(Opcode.TEXT, b"hello", mask=None)
     fragments = b"\x01\x02he\x80\x03llo"
 
     assert places(FrameDecoder(), whole + fragments) == [len(whole), len(whole) + len(fragments)]
 
 
-def test_behind_a_close_frame_nothing_new_begins() -> None:
+def test_nothing_new_begins_after_a_close_frame() -> None:
     assert places(FrameDecoder(), encode_frame(Opcode.CLOSE, b"", mask=None)) == []
 
 
-def test_an_event_stream_rests_behind_each_event_and_never_amid_a_line() -> None:
+def test_an_event_stream_is_idle_after_each_event_and_never_within_a_line() -> None:
     decoder = EventStreamDecoder()
     new = decoder.is_idle
 

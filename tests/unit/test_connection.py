@@ -1,4 +1,4 @@
-"""What a connection's peer reads, under any pattern of partial writes by the kernel."""
+"""A detached connection: the bytes that its peer reads, under any pattern of partial writes by the kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.server.wsgi.loop import Loop
 
 
 class FakeSocket:
-    """A kernel that takes as much as it is told to."""
+    """A socket whose kernel buffer takes as much as the test allows."""
 
     def __init__(self, fd: int = 7) -> None:
         self.room = 0
@@ -31,7 +31,7 @@ class FakeSocket:
         self.fd = fd
         self.send_count = 0
         self.failure: Exception | None = None
-        """What `send` raises."""
+        """The error that `send` raises."""
 
     def fileno(self) -> int:
         return self.fd
@@ -61,7 +61,7 @@ class FakeSocket:
 
 
 class FakeLoop:
-    """Remembers who waits for what."""
+    """Records the events that each descriptor waits for."""
 
     def __init__(self) -> None:
         self.wants_write: dict[int, bool] = {}
@@ -99,7 +99,7 @@ class Probe(DetachedConnection):
 
 
 class Bench:
-    """One connection in a channel, on a kernel of ours."""
+    """One connection in a channel, with a fake socket."""
 
     def __init__(self, *, frames_max: int = 1000, bytes_max: int = 10**6, room: int = 0) -> None:
         self.loop = FakeLoop()
@@ -141,10 +141,8 @@ OPERATIONS = st.lists(
 
 @settings(max_examples=300)
 @given(OPERATIONS, st.integers(0, 3))
-def test_every_frame_arrives_whole_and_in_its_order(
-    operations: list[tuple[str, int]], missed_count: int
-) -> None:
-    """Own frames may overtake what was not begun of the stream; frames in order may not; nothing is cut in two."""
+def test_every_frame_arrives_whole_and_in_order(operations: list[tuple[str, int]], missed_count: int) -> None:
+    """Own frames may overtake stream frames that were not begun, frames in order may not, and no frame is split."""
     bench = Bench()
     missed = [b"<missed %d>" % number for number in range(missed_count)]
     bench.connection.write(b"<head>", replay=iter(missed))
@@ -165,7 +163,7 @@ def test_every_frame_arrives_whole_and_in_its_order(
     bench.drain()
 
     arrived = re.findall(rb"<[^<>]*>", bench.sock.taken)
-    assert b"".join(arrived) == bench.sock.taken, "a frame was cut by another"
+    assert b"".join(arrived) == bench.sock.taken, "a frame was split by another"
     assert sorted(arrived) == sorted([b"<head>", *missed, *(frame for _kind, frame in sequence)])
     ordered = [frame for kind, frame in sequence if kind != "own"]
     assert [frame for frame in arrived if frame in ordered] == ordered
@@ -175,7 +173,7 @@ def test_every_frame_arrives_whole_and_in_its_order(
     assert arrived.index(b"<head>") == 0
 
 
-def test_what_is_published_while_a_write_is_due_is_one_write() -> None:
+def test_publishes_before_a_due_write_are_coalesced_into_it() -> None:
     bench = Bench(room=10**6)
     with bench.flusher.lock:
         for number in range(50):
@@ -187,7 +185,7 @@ def test_what_is_published_while_a_write_is_due_is_one_write() -> None:
     assert bench.sock.taken == b"".join(b"<%d>" % number for number in range(50))
 
 
-def test_a_single_notification_leaves_in_the_call_that_publishes_it() -> None:
+def test_a_single_notification_is_written_by_the_call_that_publishes_it() -> None:
     bench = Bench(room=10**6)
     with bench.flusher.lock:
         bench.flusher.append(bench.channel, b"<at once>")
@@ -198,7 +196,7 @@ def test_a_single_notification_leaves_in_the_call_that_publishes_it() -> None:
 
 
 @pytest.mark.parametrize(("frames_max", "bytes_max"), [(3, 10**6), (1000, 40)])
-def test_who_is_too_far_behind_is_cut_off_and_the_others_are_not(frames_max: int, bytes_max: int) -> None:
+def test_a_slow_consumer_is_cut_off_and_the_others_are_not(frames_max: int, bytes_max: int) -> None:
     bench = Bench(frames_max=frames_max, bytes_max=bytes_max)
     reader = Probe(bench.flusher, reads := FakeSocket(8))
     reads.room = 10**6
@@ -212,10 +210,10 @@ def test_who_is_too_far_behind_is_cut_off_and_the_others_are_not(frames_max: int
     assert bench.sock.is_closed
     assert reader.closed == []
     assert reads.taken == b"".join(b"<frame %04d>" % number for number in range(6))
-    assert bench.channel.stream.frame_count == 0, "nobody needs them any more"
+    assert bench.channel.stream.frame_count == 0, "no connection needs them any more"
 
 
-def test_a_stalled_client_holds_the_stream_and_no_copy_of_it() -> None:
+def test_a_stalled_client_holds_the_stream_but_no_copy_of_it() -> None:
     bench = Bench()
     for _ in range(100):
         bench.publish(b"x" * 1000)
@@ -225,7 +223,7 @@ def test_a_stalled_client_holds_the_stream_and_no_copy_of_it() -> None:
     assert bench.connection._own == b""
 
 
-def test_the_peers_end_is_noticed_at_once() -> None:
+def test_a_close_by_the_peer_is_noticed_at_once() -> None:
     bench = Bench()
     bench.sock.incoming = [b""]
 
@@ -235,8 +233,8 @@ def test_the_peers_end_is_noticed_at_once() -> None:
     assert not bench.channel.members
 
 
-def test_an_event_that_belonged_to_an_earlier_descriptor_is_nothing() -> None:
-    """The kernel reuses numbers: a hang-up may be that of the connection before."""
+def test_an_event_of_an_earlier_descriptor_is_ignored() -> None:
+    """The kernel reuses descriptors: a hang-up may belong to the previous connection."""
     bench = Bench()
 
     bench.connection.on_events(epoll.HANG_UP | epoll.ERROR)
@@ -244,7 +242,7 @@ def test_an_event_that_belonged_to_an_earlier_descriptor_is_nothing() -> None:
     assert bench.connection.closed == []
 
 
-def test_a_goodbye_comes_behind_everything_and_then_our_end_does() -> None:
+def test_the_last_frame_is_sent_after_all_others_and_then_the_socket_is_shut_down() -> None:
     bench = Bench()
     bench.publish(b"<one>")
     bench.publish(b"<two>")
@@ -264,7 +262,7 @@ def test_a_goodbye_comes_behind_everything_and_then_our_end_does() -> None:
     assert bench.connection.closed == ["server_drain"]
 
 
-def test_a_peer_that_does_not_take_the_goodbye_is_cut_off() -> None:
+def test_a_peer_that_does_not_read_the_last_frame_is_cut_off() -> None:
     bench = Bench()
     bench.publish(b"<one>")
     bench.connection.finish(b"<bye>", "server_drain")
@@ -276,7 +274,7 @@ def test_a_peer_that_does_not_take_the_goodbye_is_cut_off() -> None:
     assert not bench.flusher.ending
 
 
-def test_a_broken_connection_ends_alone() -> None:
+def test_a_broken_connection_closes_no_other_one() -> None:
     bench = Bench(room=10**6)
     sock = FakeSocket(9)
     sock.failure = ConnectionResetError()
@@ -290,8 +288,8 @@ def test_a_broken_connection_ends_alone() -> None:
     assert bench.sock.taken == b"<frame>"
 
 
-def test_what_was_missed_is_made_piece_by_piece() -> None:
-    """A client that asks for all of history and does not read must not have all of it in memory."""
+def test_a_replay_is_generated_piece_by_piece() -> None:
+    """A client that requests all of history and does not read must not hold all of it in memory."""
     made = []
 
     def pieces() -> Iterator[bytes]:
@@ -309,8 +307,8 @@ def test_what_was_missed_is_made_piece_by_piece() -> None:
     assert bench.sock.taken == b"<head>" + b"x" * 100_000
 
 
-def test_a_frame_in_order_comes_behind_all_that_waits_however_much_that_is() -> None:
-    """More waits than one write takes, and somebody who stood at the same place has just read as much as one takes."""
+def test_a_frame_in_order_is_sent_after_all_waiting_frames_however_many() -> None:
+    """More waits than one write takes, and another connection at the same cursor has just read that much."""
     frames = [b"<%d %s>" % (number, b"x" * 60_000) for number in range(4)]
     bench = Bench()
     other = Probe(bench.flusher, FakeSocket(8))
@@ -327,11 +325,11 @@ def test_a_frame_in_order_comes_behind_all_that_waits_however_much_that_is() -> 
     assert bench.sock.taken == b"".join(frames) + b"<in order>"
 
 
-@pytest.mark.parametrize("kind", ["own", "in_order", "in_order_behind_what_was_missed"])
-def test_what_waits_for_one_client_alone_is_bounded_too(kind: str) -> None:
-    """A client that does not read is sent pongs, or what is for its device alone: nothing of that is in the stream."""
+@pytest.mark.parametrize("kind", ["own", "in_order", "in_order_after_a_replay"])
+def test_frames_for_one_client_alone_are_bounded_too(kind: str) -> None:
+    """Pongs and frames for one device are not in the stream, and a client may not read them."""
     bench = Bench(bytes_max=100_000)
-    if kind == "in_order_behind_what_was_missed":
+    if kind == "in_order_after_a_replay":
         bench.connection.write(b"<head>", replay=iter([b"<missed>"]))
     write = bench.connection.write if kind == "own" else bench.connection.write_in_order
 
@@ -342,7 +340,7 @@ def test_what_waits_for_one_client_alone_is_bounded_too(kind: str) -> None:
     assert bench.connection.closed == [CLOSED_SLOW]
 
 
-def test_thousands_of_frames_in_order_come_behind_what_was_missed() -> None:
+def test_thousands_of_frames_in_order_are_sent_after_the_replay() -> None:
     bench = Bench()
     bench.connection.write(b"<head>", replay=iter([b"<missed>"]))
     for number in range(3000):
@@ -353,8 +351,8 @@ def test_thousands_of_frames_in_order_come_behind_what_was_missed() -> None:
     assert bench.sock.taken == b"<head><missed>" + b"".join(b"<%d>" % number for number in range(3000))
 
 
-def test_who_leaves_the_stream_amid_a_frame_gets_the_rest_of_it_before_anything_else() -> None:
-    """A Socket.IO client may leave its namespace and stay connected: pings go on."""
+def test_leaving_the_stream_within_a_frame_sends_the_rest_of_it_first() -> None:
+    """A Socket.IO client may leave its namespace and stay connected; then it still gets pings."""
     bench = Bench(room=3)
     bench.publish(b"a whole frame ")
 
@@ -366,7 +364,7 @@ def test_who_leaves_the_stream_amid_a_frame_gets_the_rest_of_it_before_anything_
     assert bench.sock.taken == b"a whole frame ping"
 
 
-def test_an_end_that_fails_is_nobody_elses() -> None:
+def test_a_failing_close_callback_affects_no_other_connection() -> None:
     class Faulty(Probe):
         __slots__ = ()
 
@@ -391,8 +389,8 @@ def test_an_end_that_fails_is_nobody_elses() -> None:
     assert faulty not in bench.channel.members
 
 
-def test_ten_thousand_writes_to_a_peer_that_does_not_read_cost_no_copy_of_all_each() -> None:
-    """As when history waits in a session that polled, and its client upgrades: packet by packet, to one connection."""
+def test_ten_thousand_writes_to_a_peer_that_does_not_read_take_linear_time() -> None:
+    """It happens when history waits in a polling session whose client upgrades: each packet is a write."""
     bench = Bench(bytes_max=10**9)
     frames = [f"{number:06}".encode() * 200 for number in range(10_000)]
 
@@ -401,21 +399,21 @@ def test_ten_thousand_writes_to_a_peer_that_does_not_read_cost_no_copy_of_all_ea
         bench.connection.write(frame)
     cpu_s = time.process_time() - started_s
 
-    assert cpu_s < 3, "with a copy each it was a minute"
+    assert cpu_s < 3, "a minute if each write copies all that waits"
     bench.kernel_takes(sum(map(len, frames)) - 5)
     bench.kernel_takes(5)
     assert bench.sock.taken == b"".join(frames)
 
 
 class SlowSocket(FakeSocket):
-    """A kernel for which any write is as long as a turn."""
+    """A socket for which each write takes a whole slice."""
 
     def send(self, data: bytes) -> int:
         time.sleep(PUSH_US / 1e6)
         return super().send(data)
 
 
-def test_others_have_their_turn_amid_what_one_peer_missed() -> None:
+def test_a_long_replay_yields_to_other_connections() -> None:
     bench = Bench()
     sock = bench.connection.sock = cast(Any, SlowSocket())
     sock.room = 10**6
@@ -423,7 +421,7 @@ def test_others_have_their_turn_amid_what_one_peer_missed() -> None:
 
     bench.connection.write(b"head", replay=iter(pieces))
     assert sock.taken == b"head"
-    assert bench.loop.wants_write[sock.fd], "the loop goes on with it"
+    assert bench.loop.wants_write[sock.fd], "the loop continues the replay"
     taken = []
     for _ in range(4):
         bench.connection.on_events(epoll.OUT)

@@ -61,7 +61,7 @@ def is_ended(peer: socket.socket) -> bool:
         return False
 
 
-def test_of_an_address_that_has_all_its_places_the_longest_idle_connection_makes_room(
+def test_the_longest_idle_connection_of_an_address_at_its_limit_is_closed(
     pairs: list[tuple[socket.socket, socket.socket]],
 ) -> None:
     limiter = limiter_of()
@@ -74,7 +74,7 @@ def test_of_an_address_that_has_all_its_places_the_longest_idle_connection_makes
     assert [is_ended(peer) for _, peer in pairs[:2]] == [True, False]
 
 
-def test_of_an_address_whose_connections_are_all_busy_a_further_one_is_refused() -> None:
+def test_an_address_whose_connections_are_all_busy_gets_no_further_one() -> None:
     limiter = limiter_of()
 
     assert [limiter.enter(STRANGER) for _ in range(3)] == [True, True, False]
@@ -83,7 +83,7 @@ def test_of_an_address_whose_connections_are_all_busy_a_further_one_is_refused()
     assert limiter.enter(STRANGER)
 
 
-def test_when_all_places_are_taken_whoever_is_idle_longest_makes_room(
+def test_the_longest_idle_connection_of_all_is_closed_when_no_place_is_left(
     pairs: list[tuple[socket.socket, socket.socket]],
 ) -> None:
     limiter = limiter_of(count_max=2)
@@ -98,7 +98,7 @@ def test_when_all_places_are_taken_whoever_is_idle_longest_makes_room(
     assert not limiter.enter("192.0.2.4"), "nobody is idle any more"
 
 
-def test_a_drain_finds_everybody_who_waits(pairs: list[tuple[socket.socket, socket.socket]]) -> None:
+def test_a_drain_finds_all_idle_connections(pairs: list[tuple[socket.socket, socket.socket]]) -> None:
     limiter = limiter_of(per_address_max=4)
     for number in range(3):
         limiter.enter(STRANGER)
@@ -131,7 +131,7 @@ def test_an_address_never_has_more_than_its_share_of_requests(pauses_us: list[in
             assert count <= per_s * (BURST_S + end_s - start_s) + 1 + 1e-6
 
 
-def test_one_address_that_asks_without_end_does_not_slow_another_down() -> None:
+def test_an_address_at_its_rate_limit_does_not_slow_another_one() -> None:
     limiter = limiter_of(per_address_max=10)
     waits_s = [limiter.wait_s(STRANGER) for _ in range(1000)]
 
@@ -139,7 +139,7 @@ def test_one_address_that_asks_without_end_does_not_slow_another_down() -> None:
     assert limiter.wait_s(OTHER) == 0.0
 
 
-def test_an_operators_requests_count_for_nothing_and_pay_for_nobody_else() -> None:
+def test_an_operators_requests_do_not_count_and_credit_nobody_else() -> None:
     limiter = limiter_of(per_address_max=1)
     for _ in range(10_000):
         assert limiter.wait_s(STRANGER) == 0.0
@@ -151,7 +151,7 @@ def test_an_operators_requests_count_for_nothing_and_pay_for_nobody_else() -> No
     limiter.credit(OTHER)  # Never seen, as behind a proxy: nothing to give back.
 
 
-def test_whoever_breaks_the_protocol_again_and_again_waits_but_not_for_ever() -> None:
+def test_repeated_protocol_violations_have_a_bounded_penalty() -> None:
     limiter = limiter_of(per_address_max=100)
     for _ in range(1_000):
         limiter.penalise(STRANGER)
@@ -160,7 +160,7 @@ def test_whoever_breaks_the_protocol_again_and_again_waits_but_not_for_ever() ->
     assert limiter.wait_s(OTHER) == 0.0
 
 
-def test_addresses_that_have_left_are_forgotten() -> None:
+def test_addresses_without_connections_are_forgotten() -> None:
     now = Stopped()
     limiter = limiter_of(now_us=now)
     for number in range(6_000):
@@ -184,11 +184,11 @@ def test_addresses_that_have_left_are_forgotten() -> None:
         ("unix:", "unix:"),
     ],
 )
-def test_of_ipv6_a_customer_is_one_guest(address: str, network: str) -> None:
+def test_an_ipv6_customer_is_one_client(address: str, network: str) -> None:
     assert network_of(address) == network
 
 
-def test_one_customer_of_ipv6_cannot_take_everybodys_subscriptions_address_by_address() -> None:
+def test_one_ipv6_customer_cannot_take_all_subscriptions_with_many_addresses() -> None:
     admission = Admission(count_max=100, per_address_max=2)
     admission.enter("2001:db8::1")
     admission.enter("2001:db8::2")
@@ -211,7 +211,7 @@ def test_one_customer_of_ipv6_cannot_take_everybodys_subscriptions_address_by_ad
         (("192.0.2.7",), "127.0.0.1", False),
     ],
 )
-def test_loopback_is_free_unless_proxies_are_named_who_then_are(
+def test_loopback_is_exempt_unless_proxies_are_named_which_then_are(
     proxies: tuple[str, ...], address: str, is_free: bool
 ) -> None:
     limiter = make_limiter(Settings(trusted_proxies=proxies, connections_per_address_max=1), count_max=100)

@@ -1,4 +1,4 @@
-"""Where those in a row stand is known run by run, and is always what each would have said by itself."""
+"""Cursors stored per run of equal ones are always those that each connection would have stored itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOVES = st.lists(st.tuples(st.integers(0, MEMBERS - 1), st.integers(1, MEMBERS),
 
 
 @given(st.lists(st.integers(0, 3), min_size=MEMBERS, max_size=MEMBERS), MOVES, st.sets(st.integers(0, 20)))
-def test_a_row_knows_what_its_members_would(
+def test_runs_have_the_cursors_that_their_members_would_have(
     begins: list[int], moves: list[tuple[int, int, int]], caught_up: set[int]
 ) -> None:
     readers = [Reader(number, begin) for number, begin in enumerate(begins)]

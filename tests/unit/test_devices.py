@@ -33,7 +33,7 @@ def batch(number: int) -> dict[str, Any]:
     return {"batch_id": f"batch-{number}", "said": "x" * 300}
 
 
-def test_a_device_is_who_it_was_after_a_restart(tmp_path: Path) -> None:
+def test_a_device_keeps_its_identity_after_a_restart(tmp_path: Path) -> None:
     device, token = Devices(tmp_path).register()
 
     assert Devices(tmp_path).is_genuine(device, token)
@@ -58,7 +58,7 @@ def test_the_secret_is_for_nobody_else_to_read_and_leaves_no_draft(tmp_path: Pat
     assert stat.S_IMODE((tmp_path / SECRET_FILE).stat().st_mode) == 0o600
 
 
-def test_a_server_that_nobody_visits_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_server_without_devices_leaves_no_file(tmp_path: Path) -> None:
     Devices(tmp_path / "runs")
 
     assert not (tmp_path / "runs").exists()
@@ -146,7 +146,7 @@ def test_devices_that_cost_nothing_do_not_take_the_room_of_other_addresses(tmp_p
     assert spool.accept("another-run", "d-another", batch(3), network="198.51.100.7") is not None
 
 
-def test_a_batch_that_waits_while_its_device_is_deleted_is_not_written_behind_it(tmp_path: Path) -> None:
+def test_a_batch_that_waits_while_its_device_is_deleted_is_not_written_afterwards(tmp_path: Path) -> None:
     """A deletion goes through the file once: what is being written has to be there before, and nothing comes behind."""
     hangs, goes_on = threading.Event(), threading.Event()
 

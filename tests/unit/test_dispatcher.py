@@ -90,7 +90,7 @@ def test_a_request_of_socket_io_is_kept_as_a_copy_with_what_the_libraries_look_f
 
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("path", ["/version", "/nowhere", "/socket.io/?EIO=3"])
-def test_a_request_leaves_no_request_behind(path: str, tmp_path: Path) -> None:
+def test_a_request_leaves_no_request_context(path: str, tmp_path: Path) -> None:
     client = create_app(Settings(admin_token="t", runs_dir=tmp_path)).test_client()
     client.get(path)
 
@@ -100,7 +100,7 @@ def test_a_request_leaves_no_request_behind(path: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_collector")
-def test_an_event_of_socket_io_leaves_no_request_behind(tmp_path: Path) -> None:
+def test_an_event_of_socket_io_leaves_no_request_context(tmp_path: Path) -> None:
     app = create_app(Settings(admin_token="t", runs_dir=tmp_path))
 
     with app.test_request_context("/socket.io/"):  # What flask_socketio makes around each event.

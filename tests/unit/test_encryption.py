@@ -80,14 +80,14 @@ def test_several_records_of_one_read_are_heard_together(files: keep.Files) -> No
     assert client.receive_data(peer.say(b"a" * 40_000) + peer.say(b"b")) == b"a" * 40_000 + b"b"
 
 
-def test_an_end_in_order_is_told_with_what_came_before_it(files: keep.Files) -> None:
+def test_an_orderly_end_is_reported_after_the_data_before_it(files: keep.Files) -> None:
     client, peer = opened(files)
 
     assert client.receive_data(peer.say(b"last") + peer.end()) == b"last"
     assert client.ended
 
 
-def test_a_peer_that_nobody_vouches_for_is_refused(files: keep.Files) -> None:
+def test_a_peer_with_an_untrusted_certificate_is_refused(files: keep.Files) -> None:
     client, peer = Encryption("127.0.0.1", ssl.create_default_context()), Peer(files)
 
     with pytest.raises(ssl.SSLCertVerificationError):

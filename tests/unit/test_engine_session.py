@@ -110,7 +110,7 @@ def test_a_ping_comes_after_the_interval_and_the_end_after_the_timeout(server: S
     assert channel.closed
 
 
-def test_who_answers_is_pinged_for_ever(server: Server) -> None:
+def test_a_client_that_answers_is_pinged_for_ever(server: Server) -> None:
     session, channel = server.connect()
     session.has_joined = True
 
@@ -120,7 +120,7 @@ def test_who_answers_is_pinged_for_ever(server: Server) -> None:
     assert server.ended == {}
 
 
-def test_our_own_stall_ends_nobody(server: Server) -> None:
+def test_a_stall_of_the_server_ends_no_session(server: Server) -> None:
     """After a minute of standing still pongs lie unread; whoever is not asked again would be gone."""
     session, _channel = server.connect()
     session.has_joined = True
@@ -133,7 +133,7 @@ def test_our_own_stall_ends_nobody(server: Server) -> None:
     assert server.ended == {session.sid: "ping timeout"}
 
 
-def test_who_does_not_join_in_time_is_closed_and_who_did_is_not(server: Server) -> None:
+def test_a_client_that_does_not_join_in_time_is_closed_and_others_are_not(server: Server) -> None:
     joined, silent = server.connect()[0], server.connect()[0]
     joined.has_joined = True
     follow(server, 26)
@@ -144,7 +144,7 @@ def test_who_does_not_join_in_time_is_closed_and_who_did_is_not(server: Server) 
     assert server.ended == {silent.sid: "server disconnect"}
 
 
-def test_a_poll_that_waits_when_the_session_is_let_go_is_not_told_of_an_end(server: Server) -> None:
+def test_a_waiting_poll_gets_no_close_packet_when_the_session_is_closed_for_reconnect(server: Server) -> None:
     """python-socketio's client takes Engine.IO's close for a farewell, and does not come back."""
     session = server.open()
     answers: list[list[Packet] | None] = []
@@ -162,7 +162,9 @@ def test_a_poll_that_waits_when_the_session_is_let_go_is_not_told_of_an_end(serv
     assert server.ended == {session.sid: "server disconnect"}
 
 
-def test_what_waits_when_the_session_is_let_go_is_taken_without_a_close_behind_it(server: Server) -> None:
+def test_waiting_packets_are_polled_without_a_close_packet_after_a_close_for_reconnect(
+    server: Server,
+) -> None:
     session = server.open()
     session.send(message("last"))
 
@@ -232,7 +234,7 @@ def test_a_session_tries_one_websocket_at_a_time(server: Server) -> None:
     assert server.engine._attempt_for(session, {}).state is AttemptState.PROBING
 
 
-def test_what_breaks_the_protocol_ends_the_session_once(server: Server) -> None:
+def test_a_protocol_violation_ends_the_session_once(server: Server) -> None:
     session, channel = server.open(), ListChannel()
     attempt = WebSocketAttempt(session, AttemptState.NEW)
     attempt.begin(channel)
@@ -247,7 +249,7 @@ def test_what_breaks_the_protocol_ends_the_session_once(server: Server) -> None:
     assert server.ended == {session.sid: "transport error"}
 
 
-def test_what_is_held_follows_the_answer(server: Server) -> None:
+def test_held_packets_follow_the_answer(server: Server) -> None:
     session, channel = server.connect()
     session.outgoing.hold()
     session.send(message("held"))
@@ -259,7 +261,7 @@ def test_what_is_held_follows_the_answer(server: Server) -> None:
     assert channel.sent == ["4answer", "4held", "4later"]
 
 
-def test_what_is_withdrawn_is_not_sent(server: Server) -> None:
+def test_withdrawn_packets_are_not_sent(server: Server) -> None:
     session, channel = server.connect()
     session.outgoing.hold()
     for text in ("keep", "drop", "keep too"):
@@ -317,7 +319,7 @@ def test_the_incoming_rate_has_a_burst_and_then_an_end(server: Server) -> None:
 ANSWERS_MAX = 3
 
 
-def test_many_frames_at_once_count_towards_it_as_so_many_packets(server: Server) -> None:
+def test_many_frames_at_once_count_as_that_many_packets(server: Server) -> None:
     session, limits = server.open(), server.engine.limits
     session.count_packet(limits.packets_burst_max - 1)
 
@@ -325,7 +327,7 @@ def test_many_frames_at_once_count_towards_it_as_so_many_packets(server: Server)
         session.count_packet(limits.packets_burst_max // 2)
 
 
-def test_what_was_looked_up_for_a_client_counts_towards_it_too(server: Server) -> None:
+def test_a_replay_for_a_client_counts_towards_its_rate_too(server: Server) -> None:
     session, limits = server.open(), server.engine.limits
     session.charge(limits.packets_burst_max)
 
@@ -334,7 +336,7 @@ def test_what_was_looked_up_for_a_client_counts_towards_it_too(server: Server) -
 
 
 @pytest.mark.parametrize("text", ["", "ខ"], ids=["ASCII", "three bytes a character"])
-def test_a_poll_is_answered_with_a_part_of_what_waits_and_the_next_with_more(
+def test_a_poll_returns_a_part_of_the_waiting_packets_and_the_next_one_more(
     server: Server, text: str
 ) -> None:
     """All of history in one answer, for each of many who read slowly, would be many copies of it."""
@@ -353,7 +355,7 @@ def test_a_poll_is_answered_with_a_part_of_what_waits_and_the_next_with_more(
     assert len(answers) < 2 + sum(sizes) / POLL_BYTES_MAX, "and no more polls than that takes"
 
 
-def test_an_ended_session_stays_until_its_last_packet_is_taken(server: Server) -> None:
+def test_an_ended_session_stays_until_its_last_packet_is_polled(server: Server) -> None:
     session = server.open()
     session.send(message("long" * POLL_BYTES_MAX))
     session.send(message("short"))
@@ -383,7 +385,7 @@ def answering() -> Server:
     return server
 
 
-def test_who_goes_on_asking_and_takes_no_answer_breaks_the_protocol(answering: Server) -> None:
+def test_a_client_that_keeps_asking_and_reads_no_answer_breaks_the_protocol(answering: Server) -> None:
     """Its pongs come by POST: nothing else would ever end a client that only sends."""
     session = answering.open()
     for _ in range(ANSWERS_MAX):
@@ -393,7 +395,7 @@ def test_who_goes_on_asking_and_takes_no_answer_breaks_the_protocol(answering: S
         session.receive("4question")
 
 
-def test_who_takes_the_answers_may_go_on_asking(answering: Server) -> None:
+def test_a_client_that_reads_the_answers_may_keep_asking(answering: Server) -> None:
     session = answering.open()
 
     for _ in range(10):
@@ -406,7 +408,7 @@ def test_who_takes_the_answers_may_go_on_asking(answering: Server) -> None:
     assert answering.ended == {}
 
 
-def test_what_waits_for_other_reasons_is_not_held_against_who_asks(answering: Server) -> None:
+def test_packets_that_wait_for_other_reasons_do_not_count_as_unread_answers(answering: Server) -> None:
     """A client that missed a lot says something before it has taken all of it."""
     session = answering.open()
     for number in range(100):

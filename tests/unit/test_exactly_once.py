@@ -95,7 +95,7 @@ class Stage:
                 assert len(numbers) == self.published - reader.first
 
 
-def test_who_is_blocked_ahead_of_a_round_takes_nothing_from_those_behind_it() -> None:
+def test_a_blocked_connection_takes_nothing_from_those_after_it_in_a_round() -> None:
     stage = Stage(3)
     stage.publish()
     stage.turn(1)
@@ -127,7 +127,7 @@ def step(stage: Stage, choice: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_everybody_gets_all_of_it_once_whatever_comes_between(seed: int) -> None:
+def test_every_connection_gets_everything_once_under_any_interleaving(seed: int) -> None:
     choice = random.Random(seed)
     for _ in range(50):
         stage = Stage(choice.randrange(2, 8))

@@ -33,7 +33,7 @@ def stage() -> Iterator[Stage]:
     stage.close()
 
 
-def test_a_frame_is_made_once_for_everyone_who_gets_the_same_bytes(stage: Stage) -> None:
+def test_a_frame_is_encoded_once_for_all_that_get_the_same_bytes(stage: Stage) -> None:
     peers = [stage.direct(), stage.direct(), stage.direct(encoding="recover:")]
 
     published = publish(stage.broker, "hello")
@@ -43,7 +43,7 @@ def test_a_frame_is_made_once_for_everyone_who_gets_the_same_bytes(stage: Stage)
     assert published.recipients == {"sse": 3, "socketio": 0}
 
 
-def test_a_frame_is_made_once_for_all_choices_of_topics(stage: Stage) -> None:
+def test_a_frame_is_encoded_once_for_all_topic_filters(stage: Stage) -> None:
     everything, some = stage.direct(), stage.direct(Filter("sse", frozenset({"default"})))
 
     publish(stage.broker, "hello")
@@ -73,7 +73,7 @@ def test_every_transport_frames_for_its_own_connections(stage: Stage) -> None:
         ("default", Targets(devices=frozenset({"another"})), False),
     ],
 )
-def test_only_who_wants_it_and_is_meant_gets_it(
+def test_only_matching_subscribers_get_a_notification(
     stage: Stage, topic: str, targets: Targets, gets_it: bool
 ) -> None:
     wanted = Filter("sse", frozenset({"default"}), "mine")
@@ -88,7 +88,7 @@ def test_only_who_wants_it_and_is_meant_gets_it(
     assert {tuple(connections) for _, connections in stage.sse.handed} == {(stock,)}
 
 
-def test_a_device_is_written_to_alone_among_those_who_share_its_stream(stage: Stage) -> None:
+def test_a_frame_for_one_device_reaches_no_other_one_of_its_channel(stage: Stage) -> None:
     mine, another, nobody = (stage.direct(Filter("sse", None, name)) for name in ("mine", "another", None))
 
     one = publish(stage.broker, "for mine", targets=Targets(devices=frozenset({"mine"})))
@@ -99,7 +99,7 @@ def test_a_device_is_written_to_alone_among_those_who_share_its_stream(stage: St
     assert one.recipients["sse"] == 1
 
 
-def test_what_is_published_together_comes_in_one_write_and_in_order(stage: Stage) -> None:
+def test_notifications_published_together_are_one_write_in_order(stage: Stage) -> None:
     direct, stock = stage.direct(), stage.stock()
     bodies = [str(number) for number in range(100)]
 
@@ -113,7 +113,7 @@ def test_what_is_published_together_comes_in_one_write_and_in_order(stage: Stage
     ] * 100
 
 
-def test_as_much_together_as_may_wait_for_a_connection_cuts_nobody_off(stage: Stage) -> None:
+def test_a_batch_as_long_as_the_limit_cuts_nobody_off(stage: Stage) -> None:
     """The kernel takes less than that at once: the rest waits in the stream."""
     direct = stage.direct()
     bodies = [f"{number:0900}" for number in range(1000)]
@@ -125,9 +125,7 @@ def test_as_much_together_as_may_wait_for_a_connection_cuts_nobody_off(stage: St
 
 
 @pytest.mark.parametrize("count", [2, 3, 6])
-def test_in_the_stock_way_each_is_first_as_often_as_the_others_and_nobody_is_left_out(
-    stage: Stage, count: int
-) -> None:
+def test_stock_fanout_rotates_its_first_connection_and_reaches_all(stage: Stage, count: int) -> None:
     crowd = [stage.stock() for _ in range(count)]
 
     for _ in range(2 * count):
@@ -141,8 +139,8 @@ def test_in_the_stock_way_each_is_first_as_often_as_the_others_and_nobody_is_lef
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_each_group_is_first_as_often_as_the_others(stage: Stage, count: int) -> None:
-    """Two are the usual number: a transport each."""
+def test_each_channel_is_first_as_often_as_the_others(stage: Stage, count: int) -> None:
+    """Two are usual, one for each transport."""
     for number in range(count):
         stage.direct(encoding=str(number))
 
@@ -170,7 +168,7 @@ def test_connections_are_counted_by_transport_and_by_path(stage: Stage) -> None:
     }
 
 
-def test_what_was_sent_is_added_up(stage: Stage) -> None:
+def test_sent_bytes_and_frames_are_counted(stage: Stage) -> None:
     stage.direct(SSE)
     stage.stock(SSE)
     stage.stock(SOCKETIO)
@@ -181,7 +179,7 @@ def test_what_was_sent_is_added_up(stage: Stage) -> None:
     assert stage.fanout.sent == {"sse": 4, "socketio": 2}
 
 
-def test_everyone_is_listed_with_the_moment_in_which_they_came(stage: Stage) -> None:
+def test_connections_are_listed_with_their_start_time(stage: Stage) -> None:
     before_us = clock.now_us()
     crowd = {stage.direct(), stage.stock()}
     after_us = clock.now_us()
@@ -193,7 +191,7 @@ def test_everyone_is_listed_with_the_moment_in_which_they_came(stage: Stage) -> 
 
 
 def counted(stage: Stage) -> dict[tuple[str, Closed], int]:
-    """Ends by transport and reason, without those that there were none of."""
+    """Return the number of closes by transport and reason, without zeros."""
     return {key: count for key, count in stage.fanout.closed.items() if count}
 
 
@@ -209,7 +207,7 @@ def test_only_the_first_reason_of_an_end_counts(stage: Stage, make: object) -> N
     assert publish(stage.broker).recipients == {"sse": 0, "socketio": 0}
 
 
-def test_a_group_lasts_as_long_as_somebody_is_in_it(stage: Stage) -> None:
+def test_a_channel_exists_while_it_has_members(stage: Stage) -> None:
     first, second = stage.direct(), stage.direct()
 
     stage.fanout.unsubscribe(first, CLOSED_LOST)
@@ -234,7 +232,7 @@ def test_a_client_that_does_not_read_is_named_in_the_log_and_others_are_not(
     ]
 
 
-def test_an_outlet_that_leaves_while_it_is_answered_is_not_counted_in(stage: Stage) -> None:
+def test_a_connection_that_closes_while_it_is_answered_is_not_counted(stage: Stage) -> None:
     left = stage.direct(leaves_at_start=True)
 
     assert len(left.replays) == 1
@@ -242,7 +240,7 @@ def test_an_outlet_that_leaves_while_it_is_answered_is_not_counted_in(stage: Sta
     assert stage.fanout.channels("sse") == []
 
 
-def test_a_connection_that_becomes_an_outlet_misses_nothing_and_is_counted_once(stage: Stage) -> None:
+def test_a_connection_that_is_detached_misses_nothing_and_is_counted_once(stage: Stage) -> None:
     stock = stage.stock()
     publish(stage.broker, "before")
     connection = Direct(stage.fanout, SSE)
@@ -259,7 +257,7 @@ def test_a_connection_that_becomes_an_outlet_misses_nothing_and_is_counted_once(
 
 
 @pytest.mark.parametrize("who_left", ["stock", "detached"])
-def test_who_has_left_is_not_moved(stage: Stage, who_left: str) -> None:
+def test_a_closed_connection_is_not_moved(stage: Stage, who_left: str) -> None:
     stock, connection = stage.stock(), Direct(stage.fanout, SSE)
     if who_left == "stock":
         stage.fanout.unsubscribe(stock, CLOSED_LOST)
@@ -275,7 +273,9 @@ def test_who_has_left_is_not_moved(stage: Stage, who_left: str) -> None:
 
 
 @pytest.mark.parametrize(("end", "reason"), [("drain", CLOSED_DRAIN), ("on_broken", CLOSED_HISTORY)])
-def test_everyone_is_ended_behind_what_waits_and_told_why(stage: Stage, end: str, reason: str) -> None:
+def test_all_connections_are_ended_after_waiting_frames_with_the_reason(
+    stage: Stage, end: str, reason: str
+) -> None:
     direct, stock = stage.direct(), stage.stock(SOCKETIO)
     publish(stage.broker, "last")
 
@@ -288,8 +288,8 @@ def test_everyone_is_ended_behind_what_waits_and_told_why(stage: Stage, end: str
 
 
 @pytest.mark.parametrize("end", ["drain", "on_broken"])
-def test_who_is_ended_amid_a_round_gets_what_was_published_before(stage: Stage, end: str) -> None:
-    """Behind the first batch of a round everybody else still waits for the thread that goes on with it."""
+def test_a_connection_ended_during_a_round_gets_what_was_published_before(stage: Stage, end: str) -> None:
+    """After the first batch of a round, all others still wait for the flusher's thread."""
     direct = stage.direct()
     [channel] = stage.fanout.channels("sse")
     stage.fanout.append(channel, b"published, and not written yet" + END)
@@ -299,7 +299,7 @@ def test_who_is_ended_amid_a_round_gets_what_was_published_before(stage: Stage, 
     assert [direct.next_frame(), direct.next_frame()] == ["published, and not written yet", "bye"]
 
 
-def test_who_is_being_ended_joins_nothing_any_more(stage: Stage) -> None:
+def test_a_connection_that_is_being_ended_joins_no_channel(stage: Stage) -> None:
     direct = stage.direct()
     direct.finish(b"bye" + END, CLOSED_OPERATOR)
 
@@ -319,9 +319,7 @@ def test_one_connection_is_cut_and_the_others_stay(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("is_away", "state"), [(True, "away"), (False, "back")])
-def test_everyone_is_told_when_nothing_can_be_published_and_when_it_can_again(
-    stage: Stage, is_away: bool, state: str
-) -> None:
+def test_all_connections_receive_the_state_of_the_broker(stage: Stage, is_away: bool, state: str) -> None:
     direct, stock = stage.direct(SSE), stage.stock(SSE)
     json = f'{{"state":"{state}"}}'
 
@@ -333,7 +331,7 @@ def test_everyone_is_told_when_nothing_can_be_published_and_when_it_can_again(
     assert stage.fanout.counts()["sse"] == 2
 
 
-def test_bytes_for_one_group_reach_only_that_group(stage: Stage) -> None:
+def test_bytes_for_one_channel_reach_only_that_channel(stage: Stage) -> None:
     beating, other = stage.direct(SSE), stage.direct(SOCKETIO)
     [channel] = stage.fanout.channels("sse")
 
@@ -363,7 +361,7 @@ def test_a_recording_sees_connections_of_its_transport_from_before_and_after_it_
     assert noted == {before: [1], after: [1], in_a_new_group: [1]}
 
 
-def test_the_newest_recording_is_the_one_that_is_kept(stage: Stage) -> None:
+def test_only_the_newest_recording_is_kept(stage: Stage) -> None:
     old, new = (Recorder(notifications=10, connections=4) for _ in range(2))
     peer = stage.direct(SSE)
 
@@ -376,7 +374,7 @@ def test_the_newest_recording_is_the_one_that_is_kept(stage: Stage) -> None:
     assert [[offset for offset, _ in stamps] for _, stamps in new.accepted()] == [[1]]
 
 
-def test_what_was_missed_comes_before_what_is_live(stage: Stage) -> None:
+def test_the_replay_comes_before_live_frames(stage: Stage) -> None:
     since = stage.broker.position()
     publish(stage.broker, "missed")
 

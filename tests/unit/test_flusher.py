@@ -1,4 +1,4 @@
-"""Rounds of writing: a publish during one writes its share, and nothing is kept that all members have."""
+"""Rounds of the flusher: backpressure on publishers, slices, and the frames that a channel keeps."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Stage:
 
 
 @pytest.mark.parametrize("members", [WHOLE_BATCHES, 2 * WHOLE_BATCHES])
-def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(members: int) -> None:
+def test_a_publish_during_a_round_writes_a_share_of_it_whatever_its_size(members: int) -> None:
     stage = Stage(members)
     stage.begin_a_round()
 
@@ -74,7 +74,7 @@ def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(membe
     )
 
 
-def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> None:
+def test_a_publishers_quota_does_not_include_what_others_have_written() -> None:
     stage = Stage(WHOLE_BATCHES)
     stage.begin_a_round()
     while stage.flusher._flush_slice(ONE_BATCH) and stage.writes < WHOLE_BATCHES - BATCH_MAX:
@@ -87,7 +87,7 @@ def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> 
     assert stage.writes == written + WHOLE_BATCHES // PUBLISHER_SHARE
 
 
-def test_the_flusher_writes_nothing_of_its_own_beside_publishers_that_do_and_all_of_it_afterwards() -> None:
+def test_the_flusher_skips_its_slices_while_publishers_write_and_finishes_afterwards() -> None:
     stage = Stage(WHOLE_BATCHES)
     flusher = stage.flusher
     flusher._is_awake = True
@@ -96,7 +96,7 @@ def test_the_flusher_writes_nothing_of_its_own_beside_publishers_that_do_and_all
         stage.publish()
         flusher.write()
         written = stage.writes
-        assert flusher._flush_own_slice(), "its turn is left to the publisher"
+        assert flusher._flush_own_slice(), "the publisher writes in its place"
         assert stage.writes == written
 
     while flusher._flush_own_slice():
@@ -105,8 +105,8 @@ def test_the_flusher_writes_nothing_of_its_own_beside_publishers_that_do_and_all
     assert [sock.taken for sock in stage.sockets] == [FRAME * 4] * WHOLE_BATCHES
 
 
-def test_help_that_ends_with_a_round_leaves_the_next_one_under_way() -> None:
-    """Else whoever publishes next would find none, and write nothing."""
+def test_a_publisher_that_finishes_a_round_starts_the_next_one() -> None:
+    """Otherwise the next publish would find no round, and write nothing."""
     stage = Stage(WHOLE_BATCHES)
     flusher = stage.flusher
     flusher._is_awake = True
@@ -125,7 +125,7 @@ def test_help_that_ends_with_a_round_leaves_the_next_one_under_way() -> None:
     assert flusher._round is None
 
 
-def test_help_ends_with_the_last_write() -> None:
+def test_a_publisher_stops_after_the_last_write() -> None:
     members = BATCH_MAX + 16
     stage = Stage(members)
     stage.begin_a_round()
@@ -137,36 +137,36 @@ def test_help_ends_with_the_last_write() -> None:
     assert [sock.taken for sock in stage.sockets] == [FRAME * 21] * members
 
 
-def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_again_afterwards() -> None:
-    """However fast a machine sends: what comes between two turns joins the round."""
+def test_a_publish_into_a_round_limits_its_slices_to_a_share_of_it() -> None:
+    """Whatever is published between two slices joins the round, however fast the machine sends."""
     members = int(2 * PUBLISHER_SHARE) * SLICE_SHARE * BATCH_MAX
     stage = Stage(members)
     flusher = stage.flusher
     flusher._is_awake = True
     stage.begin_a_round()
-    flusher._publisher_quota = 0  # Or its share and the next one's are the round.
+    flusher._publisher_quota = 0  # Otherwise its share and the next one's would be the whole round.
     stage.publish()
     flusher.write()
-    helped = stage.writes
+    by_publisher = stage.writes
 
     assert flusher._flush_slice(NO_END)
-    assert stage.writes == helped + members // SLICE_SHARE
+    assert stage.writes == by_publisher + members // SLICE_SHARE
 
     while flusher._flush_slice(NO_END):
         pass
     stage.publish()
-    assert not flusher._flush_slice(NO_END), "nobody publishes meanwhile: all in one turn"
+    assert not flusher._flush_slice(NO_END), "nothing is published meanwhile, so one slice writes everything"
     assert [sock.taken for sock in stage.sockets] == [FRAME * 3] * members
 
 
 @pytest.mark.parametrize("members", [2, WHOLE_BATCHES])
-def test_what_waits_too_long_for_the_flushers_own_slice_is_written_by_the_next_who_publishes(
+def test_the_next_publish_writes_what_the_flusher_has_delayed_too_long(
     members: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_us = 10**9
     monkeypatch.setattr(clock, "monotonic_us", lambda: now_us)
     stage = Stage(members)
-    stage.flusher._is_awake = True  # Its thread is to write, and has not run.
+    stage.flusher._is_awake = True  # Its thread is about to write but has not run.
     stage.publish()
     now_us += MERGE_US_MAX - 1
     stage.publish()
@@ -176,13 +176,13 @@ def test_what_waits_too_long_for_the_flushers_own_slice_is_written_by_the_next_w
     stage.publish()
     stage.flusher.write()
 
-    assert merged == 0, "back to back: one write later on"
+    assert merged == 0, "publishes back to back are coalesced into a later write"
     assert stage.writes == min(members, 3 * members // PUBLISHER_SHARE)
     assert stage.sockets[1].taken == FRAME * 3
 
 
-def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has() -> None:
-    """No round of a long burst ends with everybody at the stream's end."""
+def test_a_long_burst_keeps_no_frames_that_all_members_have() -> None:
+    """In a long burst, no round ends with all members at the end of the stream."""
     stage = Stage(BATCH_MAX * 3)
     stage.begin_a_round()
     for _ in range(100):
@@ -195,8 +195,8 @@ def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has(
     assert [sock.taken for sock in stage.sockets] == [FRAME * 101] * len(stage.sockets)
 
 
-def test_nobody_waits_for_two_rounds_while_they_follow_each_other() -> None:
-    """Writes to others between two of the same connection, while there is always more to write."""
+def test_no_connection_waits_longer_than_one_round_in_a_burst() -> None:
+    """Counts the writes to others between two writes to the same connection."""
     members = 3 * BATCH_MAX
     stage = Stage(members)
     stage.publish()
@@ -212,10 +212,10 @@ def test_nobody_waits_for_two_rounds_while_they_follow_each_other() -> None:
                 sends[number], last_at[number] = sock.send_count, stage.writes
         stage.publish()
 
-    assert max(between) <= members + BATCH_MAX, "a turn at the most beside those of a round"
+    assert max(between) <= members + BATCH_MAX, "one batch more than a round at most"
 
 
-def test_between_two_rounds_with_a_rest_another_one_comes_first() -> None:
+def test_rounds_with_a_pause_between_them_begin_at_another_connection_each() -> None:
     stage = Stage(3)
     first = []
 
@@ -227,8 +227,8 @@ def test_between_two_rounds_with_a_rest_another_one_comes_first() -> None:
     assert first == [0, 1, 2, 0]
 
 
-def test_a_turn_ends_in_time_among_many_small_audiences_too() -> None:
-    """Clients may choose topics of their own, which makes a channel of each."""
+def test_a_slice_ends_in_time_with_many_small_channels() -> None:
+    """Clients may choose their own topics, and then each has its own channel."""
     flusher = Flusher(cast(Any, FakeLoop()), frames_max=10, bytes_max=1_000)
     sockets = [FakeSocket(number) for number in range(3)]
     for sock in sockets:
@@ -239,13 +239,13 @@ def test_a_turn_ends_in_time_among_many_small_audiences_too() -> None:
         with flusher.lock:
             flusher.append(channel, FRAME)
 
-    in_turns = [flusher._flush_slice(ONE_BATCH) for _ in sockets]
+    has_more = [flusher._flush_slice(ONE_BATCH) for _ in sockets]
 
-    assert in_turns == [True, True, False]
+    assert has_more == [True, True, False]
     assert [sock.taken for sock in sockets] == [FRAME] * 3
 
 
-def test_a_bug_in_writing_to_one_connection_ends_that_one(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_in_writing_to_one_connection_closes_only_that_one(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage(3)
     stage.sockets[1].failure = ValueError("a bug")
 

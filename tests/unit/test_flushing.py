@@ -1,4 +1,4 @@
-"""A batch of connections is written to as one, and yet each is served by what its own kernel buffer does."""
+"""Writing to runs of connections: one call for many, while each is treated by what its own kernel buffer took."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STREAM = b"".join(FRAMES)
 
 
 class Fate(Enum):
-    """Of a connection, before it is written to or then."""
+    """What happens to a connection before or during the write."""
 
     RESET = "its peer is gone"
     BUG = "its send has a bug"
@@ -36,12 +36,12 @@ class Fate(Enum):
 
 
 class Member(Probe):
-    """Somebody of a batch."""
+    """A member of the batch."""
 
     __slots__ = ("begins", "kernel", "when_closed")
 
     def __init__(self, stage: Stage, fate: int | Fate, begins: int) -> None:
-        """`fate`: how much its kernel takes, or one of those above; `begins`: where it stands."""
+        """`fate`: how much its kernel takes, or one of those above; `begins`: its cursor."""
         self.kernel = FakeSocket(len(stage.members))
         super().__init__(stage.flusher, self.kernel)
         self.kernel.room = fate if isinstance(fate, int) else len(STREAM)
@@ -59,7 +59,7 @@ class Member(Probe):
         elif fate is Fate.BLOCKED:
             self.block()
         elif fate is Fate.LEFT:
-            self.cursor = len(STREAM)  # Amid a frame it would keep the frame's rest.
+            self.cursor = len(STREAM)  # Within a frame it would keep the frame's rest.
             self.leave()
             self.cursor = self.begins
         else:
@@ -92,7 +92,7 @@ FATES = st.one_of(st.integers(0, len(STREAM)), st.sampled_from(Fate), st.just(le
 
 
 @given(st.lists(st.tuples(FATES, st.sampled_from(BOUNDARIES)), min_size=1, max_size=8), st.booleans())
-def test_everybody_has_what_their_kernel_takes_and_stands_behind_it(
+def test_each_cursor_advances_by_what_its_kernel_buffer_took(
     fates: list[tuple[int | Fate, int]], is_recorded: bool
 ) -> None:
     stage = Stage(*fates)
@@ -123,7 +123,7 @@ def test_everybody_has_what_their_kernel_takes_and_stands_behind_it(
     st.lists(st.booleans(), min_size=1),
     st.booleans(),
 )
-def test_a_row_whose_members_stand_at_several_places_gets_all_of_it_once_however_often_it_pauses(
+def test_members_at_different_cursors_get_everything_once_however_often_it_pauses(
     begins: list[int], every: int, dues: list[bool], is_recorded: bool
 ) -> None:
     stage = Stage(*((len(STREAM), begin) for begin in begins))
@@ -155,7 +155,7 @@ def _rows(recorder: Recorder) -> list[tuple[object, int]]:
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
-def test_whoever_is_told_of_an_end_amid_a_lot_may_publish_and_end_others(at: int) -> None:
+def test_a_close_callback_within_a_batch_may_publish_and_close_others(at: int) -> None:
     fates: list[tuple[int | Fate, int]] = [(len(STREAM) + 99, 0)] * 3
     fates.insert(at, (Fate.RESET, 0))
     stage = Stage(*fates)
@@ -170,14 +170,14 @@ def test_whoever_is_told_of_an_end_amid_a_lot_may_publish_and_end_others(at: int
     stage.write()
 
     assert stage.members[at].closed == [CLOSED_LOST]
-    for each in others:  # All had been written to before anybody was told.
+    for each in others:  # All had been written to before the first callback.
         assert each.kernel.taken.startswith(STREAM)
     for each in others[:-1]:
         assert each.cursor == len(each.kernel.taken)
         assert not each.is_blocked
 
 
-def test_all_who_take_everything_share_the_number_that_says_where_they_stand() -> None:
+def test_members_that_took_everything_share_one_cursor_object() -> None:
     stage = Stage(*[(len(STREAM), 0)] * 5)
 
     stage.write()
@@ -185,7 +185,7 @@ def test_all_who_take_everything_share_the_number_that_says_where_they_stand() -
     assert {id(each.cursor) for each in stage.members} == {id(stage.channel.stream.end)}
 
 
-def test_what_is_too_much_for_one_write_waits_with_everybody_for_the_loop() -> None:
+def test_data_too_long_for_one_write_waits_for_the_loop() -> None:
     stage = Stage((10 * WRITE_BYTES_MAX, len(STREAM)), (10 * WRITE_BYTES_MAX, len(STREAM)))
     large = bytes(WRITE_BYTES_MAX)
     stage.channel.stream.append(large)

@@ -103,7 +103,7 @@ def test_everything_of_the_device_is_gone_and_nothing_of_the_others(tmp_path: Pa
     assert rows(folder, "SELECT count(*) FROM client_sample") == [(1,)]
 
 
-def test_who_asks_when_the_names_are_gone_has_everything_deleted_all_the_same(tmp_path: Path) -> None:
+def test_a_request_after_the_names_are_gone_still_deletes_everything(tmp_path: Path) -> None:
     folder = an_experiment(tmp_path)
     make_old(folder, days=31)
     assert retention.sweep(tmp_path, days=30).nameless == (RUN,)
@@ -171,7 +171,7 @@ def test_a_stranger_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("device", [MINE, "d-00000000000000cc"], ids=["a participant", "a stranger"])
-def test_who_has_itself_deleted_makes_no_run_younger(tmp_path: Path, device: str) -> None:
+def test_a_deletion_does_not_change_the_age_of_a_run(tmp_path: Path, device: str) -> None:
     """Or the names of all others, and what is in the trash, would be kept for another month or week."""
     kept, thrown = an_experiment(tmp_path), an_experiment(tmp_path / ".trash", "thrown")
     (thrown / TRASH_MARK_FILE).write_bytes(TRASH_MARK)
@@ -217,7 +217,7 @@ def test_a_table_that_cannot_be_read_stays_as_it_is_and_leaves_no_draft(tmp_path
     assert not list(folder.glob(".*"))
 
 
-def test_a_table_without_the_phone_is_for_nobody_else_to_read_than_before(tmp_path: Path) -> None:
+def test_a_rewritten_table_keeps_its_permissions(tmp_path: Path) -> None:
     folder = an_experiment(tmp_path)
     (folder / "deliveries.csv").chmod(0o600)
 

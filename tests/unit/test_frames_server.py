@@ -243,7 +243,7 @@ def messages_by_websockets(pieces: list[bytes]) -> list[Message]:
 
 @patient
 @given(st.sampled_from([1000, 1001, 1002, 1007, 1009, 1011, 3000, 4999]), st.text(max_size=30), st.data())
-def test_behind_a_close_frame_nothing_counts_and_nothing_is_held(
+def test_data_after_a_close_frame_are_ignored_and_not_stored(
     code: int, reason: str, draw: st.DataObject
 ) -> None:
     decoding = ClientFrameDecoder()

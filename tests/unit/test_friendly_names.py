@@ -61,9 +61,7 @@ def test_a_name_that_is_taken_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize(("language", "name"), [("en", "Red Gecko 769"), ("id", "Tokek Merah 769")])
-def test_when_all_are_taken_the_first_name_comes_again_with_a_number_that_nobody_has(
-    language: str, name: str
-) -> None:
+def test_when_all_names_are_taken_the_first_one_gets_an_unused_number(language: str, name: str) -> None:
     taken = {friendly_name(language, number=number, taken=()).casefold() for number in range(768)}
 
     assert friendly_name(language, number=5, taken=taken) == name

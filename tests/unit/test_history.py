@@ -79,7 +79,7 @@ def test_what_is_older_than_it_may_be_goes_when_the_next_comes(later_us: int, ke
     assert history.first_offset == kept[0]
 
 
-def test_what_has_become_too_old_is_gone_for_whoever_asks() -> None:
+def test_notifications_past_their_age_limit_are_gone_for_every_reader() -> None:
     history = a_history()
     for offset, sent_us in ((1, 0), (2, 10), (3, 20)):
         history.append(made(offset, sent_us=sent_us))

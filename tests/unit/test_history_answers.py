@@ -60,7 +60,7 @@ def test_an_empty_answer_that_is_kept_is_a_hit_too(shelf: Shelf, cache: HistoryC
     assert cache.find("0:100") == (HIT, "")
 
 
-def test_while_redis_is_away_nobody_asks_it(shelf: Shelf) -> None:
+def test_redis_is_not_asked_while_it_is_away(shelf: Shelf) -> None:
     shelf.kept["0:100"] = b"kept"
 
     assert HistoryCache(shelf, ttl_ms=TTL_MS, is_away=lambda: True).find("0:100") == (AWAY, None)

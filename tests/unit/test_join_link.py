@@ -9,7 +9,7 @@ import segno
 
 from app.server.room.invitation import CODE_CHARS, CODE_LETTERS, Invitation, screen_key
 from app.server.web.room.join_link import base_url, reaches_this_machine_only
-from app.server.web.room.qr import QUIET_ZONE, qr_path
+from app.server.web.room.screen_data import QUIET_ZONE, qr_path
 from app.settings import Settings
 
 LAN = ("192.168.1.5", "172.17.0.1")

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from app.server.broker.sqlite import journal_flusher
+from app.server.broker.sqlite import broker as broker_module
 
 TIMEOUT_S = 10.0
 
@@ -34,12 +34,10 @@ class LateEvent(threading.Event):
 
 
 def test_a_stop_that_comes_just_before_a_flush_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_flusher, "FLUSH_AFTER_S", 0.0)
-    monkeypatch.setattr(
-        journal_flusher, "threading", SimpleNamespace(Event=LateEvent, Thread=threading.Thread)
-    )
+    monkeypatch.setattr(broker_module, "FLUSH_AFTER_S", 0.0)
+    monkeypatch.setattr(broker_module, "threading", SimpleNamespace(Event=LateEvent, Thread=threading.Thread))
     flushed: list[str] = []
-    under_test = journal_flusher.JournalFlusher(lambda: flushed.append("once"))
+    under_test = broker_module.JournalFlusher(lambda: flushed.append("once"))
     stopping = threading.Thread(target=under_test.stop, daemon=True)
 
     under_test.wake()

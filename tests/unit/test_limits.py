@@ -10,7 +10,7 @@ from app.core.rate import NETWORKS_MAX, Rate, SharedRate, advance, wait_us
 from app.server.wsgi.admission import Admission, TooManyConnections
 
 
-def test_one_address_cannot_take_everybodys_places() -> None:
+def test_one_address_cannot_take_all_places() -> None:
     admission = Admission(count_max=10, per_address_max=2)
     admission.enter("192.0.2.1")
     admission.enter("192.0.2.1")
@@ -53,7 +53,7 @@ def test_behind_a_proxy_loopback_is_no_exemption() -> None:
         admission.enter("127.0.0.1")
 
 
-def test_an_address_that_left_is_forgotten() -> None:
+def test_an_address_without_connections_is_forgotten() -> None:
     admission = Admission(count_max=10, per_address_max=1)
     for number in range(100):
         admission.enter(f"198.51.100.{number}")
@@ -79,7 +79,7 @@ def test_no_window_holds_more_than_the_rate_and_the_burst(
             assert count <= burst + (end_us - start_us) * per_s / 1e6 + 1e-6
 
 
-def test_behind_a_burst_the_next_one_comes_when_its_turn_is_and_not_a_microsecond_before() -> None:
+def test_after_a_burst_the_next_event_is_allowed_at_its_time_and_not_a_microsecond_earlier() -> None:
     rate, now_us = Rate(per_s=0.5, burst=3), 10_000_000
 
     assert [rate.wait_us(now_us) for _ in range(3)] == [0, 0, 0]
@@ -100,7 +100,7 @@ def test_a_long_rest_allows_a_burst_and_no_more() -> None:
 
 
 @given(st.integers(1, 1000), st.integers(1, 50))
-def test_who_waits_as_told_is_let_through(per_s: int, burst: int) -> None:
+def test_an_event_after_the_returned_wait_is_allowed(per_s: int, burst: int) -> None:
     rate = Rate(per_s=per_s, burst=burst)
     now_us = 5_000_000
     while (wait_us := rate.wait_us(now_us)) == 0:
@@ -117,7 +117,7 @@ def test_who_waits_as_told_is_let_through(per_s: int, burst: int) -> None:
     ),  # With a pause in whole microseconds, so that nothing is rounded.
     st.integers(1, 10),
 )
-def test_several_at_once_are_let_through_as_so_many_one_after_the_other(
+def test_several_events_at_once_are_limited_like_single_ones(
     asked: list[tuple[int, int]], per_s: int, burst: int
 ) -> None:
     """All of a batch is counted or nothing."""
@@ -149,7 +149,7 @@ def test_one_number_limits_as_the_object_does(pauses_us: list[int], per_s: int) 
             theoretical_us = counted_us
 
 
-def test_more_at_once_than_ever_may_be_is_never_let_through() -> None:
+def test_more_events_at_once_than_the_burst_are_never_allowed() -> None:
     rate = Rate(per_s=10, burst=3)
 
     assert rate.wait_us(0, 4) > 0
@@ -157,7 +157,7 @@ def test_more_at_once_than_ever_may_be_is_never_let_through() -> None:
     assert rate.wait_us(3_600_000_000, 3) == 0
 
 
-def test_who_asks_steadily_from_one_network_leaves_the_others_their_turn() -> None:
+def test_steady_requests_of_one_network_leave_quota_to_the_others() -> None:
     rate = SharedRate(per_s=0.5, burst=30, network_per_s=0.25, network_burst=20)
     minutes_us = range(0, 600_000_000, 100_000)
     let = sum(rate.wait_us("greedy", now_us) == 0 for now_us in minutes_us)
@@ -168,7 +168,7 @@ def test_who_asks_steadily_from_one_network_leaves_the_others_their_turn() -> No
     assert others == [0] * 10
 
 
-def test_what_is_for_all_is_bounded_however_many_networks_ask() -> None:
+def test_the_global_limit_holds_for_any_number_of_networks() -> None:
     rate = SharedRate(per_s=0.5, burst=30, network_per_s=0.25, network_burst=20)
 
     let = sum(rate.wait_us(f"network-{number}", 0) == 0 for number in range(2 * NETWORKS_MAX))

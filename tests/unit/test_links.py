@@ -98,7 +98,7 @@ def test_what_the_kernel_does_not_take_at_once_goes_when_there_is_room() -> None
     assert received == data
 
 
-def test_a_link_is_left_alone_when_what_came_before_it_in_a_turn_had_it_removed() -> None:
+def test_a_link_removed_by_an_earlier_event_of_the_same_iteration_is_left_alone() -> None:
     """As when clients are let go while one of them comes back: its socket is closed and cannot be asked any more."""
     loop = Loop()
     command_fd, runner_fd = os.pipe()

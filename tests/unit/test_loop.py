@@ -42,7 +42,7 @@ def pairs() -> Iterator[list[tuple[socket.socket, socket.socket]]]:
             each.close()
 
 
-def test_a_turn_ends_behind_whoever_took_all_of_it_and_nobody_of_its_lot_is_forgotten(
+def test_a_slow_handler_ends_the_iteration_and_the_remaining_events_are_not_lost(
     pairs: list[tuple[socket.socket, socket.socket]],
 ) -> None:
     loop, told, is_over = Loop(), list[str](), threading.Event()
@@ -51,7 +51,7 @@ def test_a_turn_ends_behind_whoever_took_all_of_it_and_nobody_of_its_lot_is_forg
         loop.watch(ours.fileno(), Slow(loop, ours, str(number), told), read=False)
 
     def read_all(_now_us: int) -> None:
-        """In the loop's own thread, so that all of them are one batch."""
+        """Run in the loop's own thread, so that all events come in one batch."""
         for ours, _theirs in pairs:
             loop.want(ours.fileno(), read=True, write=False)
 
@@ -69,7 +69,7 @@ def test_a_turn_ends_behind_whoever_took_all_of_it_and_nobody_of_its_lot_is_forg
     assert sorted(told[::2], key=int) == [str(number) for number in range(EVENTS_MAX)]
 
 
-def test_a_timer_that_fails_is_called_again_and_what_was_to_be_called_once_is_not() -> None:
+def test_a_failing_timer_is_called_again_and_a_failing_single_call_is_not() -> None:
     loop, is_over = Loop(), threading.Event()
     calls_once: list[str] = []
     beats_us: list[int] = []

@@ -83,7 +83,7 @@ def test_a_look_before_the_start_leaves_the_history_free(path: Path) -> None:
     assert path.is_file()
 
 
-def test_a_history_has_one_server_and_the_next_is_told_which(path: Path) -> None:
+def test_a_history_has_one_server_and_a_second_one_learns_which(path: Path) -> None:
     lock = LockFile(path, wait_s=0)
 
     with pytest.raises(Unfit, match=rf"process {os.getpid()}\)"):

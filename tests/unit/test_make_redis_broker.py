@@ -112,7 +112,7 @@ def test_answers_are_kept_in_redis_for_as_long_as_the_settings_say(redis: EmptyR
     assert without is None
 
 
-def test_a_redis_that_is_away_at_the_start_is_waited_for_and_told_of_once(
+def test_a_redis_that_is_away_at_the_start_is_waited_for_and_reported_once(
     redis: EmptyRedis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     host, port = redis.server_address[:2]

@@ -36,7 +36,7 @@ def repetitions(
 
 
 @pytest.mark.parametrize("count", [2, 4, 8, 20])
-def test_many_connections_are_told_with_an_interval_around_the_truth(count: int) -> None:
+def test_the_interval_for_many_connections_contains_the_truth(count: int) -> None:
     found = memory_of(repetitions(count, counts=(1, 500, 1000), kib=12.0, noise_kib=50.0))
 
     assert found.unknown is None
@@ -48,7 +48,7 @@ def test_many_connections_are_told_with_an_interval_around_the_truth(count: int)
     assert found.repetitions == count
 
 
-def test_a_few_connections_are_told_too_where_the_repetitions_agree() -> None:
+def test_few_connections_have_a_result_if_the_repetitions_agree() -> None:
     steady = memory_of(repetitions(8, counts=(1, 3, 6), kib=60.0, noise_kib=4.0))
     drowned = memory_of(repetitions(8, counts=(1, 3, 6), kib=60.0, noise_kib=2000.0))
 

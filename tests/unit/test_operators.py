@@ -154,10 +154,10 @@ def test_guessers_are_remembered_up_to_a_bound(operators: Operators) -> None:
     assert operators.is_token("right", address=HERE)
 
 
-def test_a_guesser_behind_the_operators_address_does_not_keep_out_who_has_a_drawn_secret(
+def test_a_guesser_at_the_operators_address_does_not_lock_out_a_long_token(
     clock: Stopped,
 ) -> None:
-    """Behind one proxy or router everybody has one address; 128 random bits nobody guesses at any speed."""
+    """Clients of one proxy or router have one address, and 128 random bits cannot be guessed at any speed."""
     drawn = secrets.token_urlsafe(24)
     operators = Operators(token=drawn, now_us=clock)
     key = operators.new_link_key()

@@ -81,7 +81,7 @@ def test_days_of_sweeps_and_every_deletion_leave_what_is_foreign(
     assert "in the trash\n" not in capsys.readouterr().out
 
 
-def test_a_run_that_somebody_put_into_the_trash_by_hand_is_not_purged(tmp_path: Path) -> None:
+def test_a_run_moved_into_the_trash_by_hand_is_not_purged(tmp_path: Path) -> None:
     folder = store_run(tmp_path / TRASH, RUN)
     os.utime(folder, (1, 1))
 

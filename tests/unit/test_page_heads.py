@@ -29,7 +29,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
         ("/screen?key=k", ["experiment", "screen"], "screen/page.js"),
     ],
 )
-def test_a_page_has_the_shared_sheets_first_its_own_behind_and_one_module(
+def test_a_page_has_the_shared_sheets_first_then_its_own_and_one_module(
     client: FlaskClient, path: str, sheets: list[str], module: str
 ) -> None:
     page = client.get(path).get_data(as_text=True)

@@ -182,7 +182,7 @@ def test_what_is_no_batch_publishes_nothing(
     assert titles(app) == []
 
 
-def test_what_is_too_much_for_a_batch_is_told_with_all_limits(tmp_path: Path) -> None:
+def test_a_batch_that_is_too_large_is_refused_with_all_limits(tmp_path: Path) -> None:
     bounds = {"publish_body_bytes_max": 3000, "queue_bytes_max": 4000, "queue_notifications_max": 7}
     app = made(tmp_path, **bounds)
     small = made(tmp_path, publish_per_s_max=5)

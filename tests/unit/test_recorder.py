@@ -128,7 +128,7 @@ def test_the_time_is_that_of_the_call_that_took_the_last_byte(steps: list[tuple[
         assert earliest_us <= accepted_us <= latest_us
 
 
-def test_what_is_merged_into_one_write_has_one_time() -> None:
+def test_frames_of_one_write_have_one_timestamp() -> None:
     stage = Stage(notifications=3, members=1)
     stage.sockets[0].room = 1000
     for offset in range(3):
@@ -142,7 +142,7 @@ def test_what_is_merged_into_one_write_has_one_time() -> None:
     assert stage.recorder.count == 1
 
 
-def test_who_joins_later_has_no_time_for_what_was_before() -> None:
+def test_a_later_member_has_no_timestamp_for_earlier_frames() -> None:
     stage = Stage(notifications=3, members=1)
     stage.publish(0)
     late = stage.join()
@@ -172,7 +172,7 @@ def test_the_order_of_writing_is_the_order_of_times() -> None:
     assert [accepted[each][0] for each in by_time] == [accepted[each][0] for each in by_writing]
 
 
-def test_what_finds_no_room_is_counted() -> None:
+def test_entries_beyond_the_capacity_are_counted() -> None:
     stage = Stage(notifications=0, members=1)
     stage.sockets[0].room = 1000
     for offset in range(ROWS_SPARE + 5):

@@ -52,7 +52,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Followed]:
     return follow
 
 
-def test_where_nothing_fails_nobody_is_told_anything(followed: Callable[..., Followed]) -> None:
+def test_without_failures_no_state_is_reported(followed: Callable[..., Followed]) -> None:
     assert followed().told == []
 
 
@@ -61,7 +61,7 @@ def test_where_nothing_fails_nobody_is_told_anything(followed: Callable[..., Fol
     [BrokerAway("no answer"), StoreError("no history of ours"), RuntimeError("a bug")],
     ids=lambda failure: type(failure).__name__,
 )
-def test_whatever_fails_is_tried_again_and_told_both_times(
+def test_a_failure_is_retried_and_both_states_are_reported(
     followed: Callable[..., Followed], failure: Exception
 ) -> None:
     """One that ended in silence would have its server go on with a history that never grows."""

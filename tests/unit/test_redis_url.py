@@ -102,7 +102,7 @@ def test_no_user_and_no_password_gets_into_what_a_run_records() -> None:
         ("rediss+sentinel://h/main", "redis, TLS, sentinels"),
     ],
 )
-def test_strangers_are_told_the_kind_only(text: str, kind: str) -> None:
+def test_only_the_kind_of_broker_is_public(text: str, kind: str) -> None:
     assert parse_broker_url(text).kind == kind
 
 

@@ -14,7 +14,7 @@ def notification(offset: int, *, body: str = "") -> Notification:
     return Notification(Position("e", offset), "default", ServerUs(1), ServerUs(2), "title", body)
 
 
-def test_who_misses_the_same_gets_the_same_packet() -> None:
+def test_clients_that_missed_the_same_get_the_same_packet() -> None:
     packets = ReplayPackets()
     missed = notification(1)
 
@@ -22,7 +22,7 @@ def test_who_misses_the_same_gets_the_same_packet() -> None:
     assert packets.get(missed, recovers=True) is not packets.get(missed, recovers=False)
 
 
-def test_a_packet_says_the_notification_as_it_is_with_its_id_behind_it_for_who_recovers() -> None:
+def test_a_packet_has_the_notification_and_its_id_for_clients_that_recover() -> None:
     packets = ReplayPackets()
     missed = notification(7, body="ünï")
 

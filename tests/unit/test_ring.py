@@ -1,4 +1,4 @@
-"""A batch of sends or receives by one call answers what as many calls would have, in their order, and leaves nothing behind."""
+"""A batch of sends or receives by one call has the results of that many calls, in their order."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def send(ring: Ring, sockets: list[socket.socket], data: bytes) -> list[int] | N
 
 
 def one_send(sock: socket.socket, data: bytes) -> int:
-    """What `send` answers."""
+    """Return what `send` returns, or the negative errno."""
     try:
         return sock.send(data)
     except OSError as error:
         return -(error.errno or 0)
 
 
-def test_there_is_one_wherever_the_kernel_has_it_for_us() -> None:
+def test_a_ring_opens_wherever_the_kernel_allows_it() -> None:
     if OFFERED:
         Ring(SEND).close()
     else:
@@ -63,7 +63,7 @@ def test_there_is_one_wherever_the_kernel_has_it_for_us() -> None:
 
 
 @needs_ring
-def test_lots_of_every_size_reach_everybody_wherever_the_queue_stands() -> None:
+def test_batches_of_every_size_reach_all_from_any_queue_position() -> None:
     with closing(Ring(SEND)) as ring, pairs(BATCH_MAX) as made:
         for size in (*range(1, BATCH_MAX + 1), 1, BATCH_MAX, BATCH_MAX - 1):
             data = b"batch of %d" % size
@@ -72,13 +72,13 @@ def test_lots_of_every_size_reach_everybody_wherever_the_queue_stands() -> None:
             results = send(ring, [ours for ours, _ in batch], data)
 
             assert results in (None, [len(data)] * size), (
-                "a list where the completion queue begins anew amid the batch"
+                "a list if the completion queue wraps around within the batch"
             )
             assert [theirs.recv(100) for _, theirs in batch] == [data] * size
 
 
 @needs_ring
-def test_notifications_of_many_lengths_leave_no_more_behind_than_some() -> None:
+def test_the_pattern_cache_is_bounded() -> None:
     with closing(Ring(SEND)) as ring, pairs(2) as made:
         for size in range(1, 3 * ring_module._PATTERNS_MAX):
             results = send(ring, [ours for ours, _ in made], b"x" * size)
@@ -93,7 +93,7 @@ FATES = st.sampled_from(["reads", "full", "nearly full", "gone", "no descriptor"
 
 @needs_ring
 @given(st.lists(st.lists(FATES, min_size=1, max_size=12), min_size=1, max_size=8))
-def test_each_answers_as_send_would(batches: list[list[str]]) -> None:
+def test_each_result_equals_that_of_send(batches: list[list[str]]) -> None:
     data = b"x" * 3_000
     with closing(Ring(SEND)) as ring:
         for fates in batches:
@@ -126,7 +126,7 @@ def _meet(fate: str, ours: socket.socket, theirs: socket.socket) -> None:
 
 
 @needs_ring
-def test_what_the_kernel_did_not_take_does_not_go_with_the_next_lot() -> None:
+def test_entries_that_the_kernel_did_not_take_are_not_in_the_next_batch() -> None:
     with closing(Ring(SEND)) as ring, pairs(8) as made:
         sockets = [ours for ours, _ in made]
         enter = ring._enter
@@ -150,7 +150,7 @@ def test_what_the_kernel_did_not_take_does_not_go_with_the_next_lot() -> None:
 
 
 @needs_ring
-def test_receives_are_at_their_places_and_say_what_is_not_there() -> None:
+def test_received_data_are_at_their_places_and_empty_sockets_return_eagain() -> None:
     size = 128
     with closing(Ring(RECEIVE_MESSAGE)) as ring, pairs(5) as made:
         messages = Messages(size)
@@ -179,7 +179,7 @@ def test_receives_are_at_their_places_and_say_what_is_not_there() -> None:
         ("darwin", 0, "Linux"),
     ],
 )
-def test_whoever_has_none_is_told_why(
+def test_an_unavailable_ring_raises_with_the_reason(
     platform: str, answer: int, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Libc:

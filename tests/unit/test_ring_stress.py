@@ -1,4 +1,4 @@
-"""Batches of writes and reads under all that may come between: every byte of every connection is at its place.
+"""A stress test of batched writes and reads: every byte of every connection is at its place.
 
 Signals while the kernel works, calls that take a part of a batch or none, that do not wait for the answers, full buffers, peers
 that reset, descriptors that are closed amid a batch and given to somebody else. All connections are sent one stream, in which
@@ -110,7 +110,7 @@ class Stress:
         self.counts: Counter[str] = Counter()
 
     def write(self) -> None:
-        """The next bytes to those who stand where somebody does, in batches of several sizes, perhaps not to all of them."""
+        """Write the next bytes to connections with an equal cursor, in batches of several sizes, perhaps not to all of them."""
         cursor = self.choice.choice(self.pairs).stands_at
         row = [pair for pair in self.pairs if pair.stands_at == cursor]
         self.choice.shuffle(row)
@@ -134,7 +134,7 @@ class Stress:
             at += len(batch)
 
     def _change_hands(self, batch: list[Pair], index: int) -> None:
-        """One of a batch that was laid ends, and its descriptor is nobody's, or another connection's that stands there too."""
+        """Close one connection of a prepared batch; its descriptor is unused, or that of another connection at the same cursor."""
         old = batch[index]
         self.pairs.remove(old)
         if self.choice.random() < 0.5:

@@ -83,7 +83,7 @@ def test_a_silent_phone_is_away_and_keeps_its_seat() -> None:
     assert bench.room.ready_count() == 2
 
 
-def test_what_a_room_shows_counts_nobody_as_ready_who_is_away_left_or_was_sent_away() -> None:
+def test_a_room_counts_no_absent_or_removed_phone_as_ready() -> None:
     bench = Bench(wanted_count=6)
     bench.join("away", "left", "removed", "here")
     bench.ready("away", "left", "removed", "here")
@@ -131,7 +131,7 @@ def test_a_seat_that_was_given_up_while_phones_gather_is_taken_by_the_next() -> 
     assert bench.seats() == {"d": 1, "e": 2, "c": 3}
 
 
-def test_a_removed_phone_is_told_and_stays_out_until_the_next_experiment() -> None:
+def test_a_removed_phone_is_informed_and_stays_out_until_the_next_experiment() -> None:
     bench = Bench(wanted_count=6)
     bench.join("a", "b")
 
@@ -176,7 +176,7 @@ def test_a_phone_that_left_in_the_middle_may_come_back() -> None:
     assert bench.seats() == {"a": 1, "b": 2}
 
 
-def test_to_remove_who_is_not_there_is_an_error() -> None:
+def test_removing_an_absent_phone_is_an_error() -> None:
     with pytest.raises(Unknown):
         Bench().room.remove("nobody")
 
@@ -188,7 +188,7 @@ def test_one_experiment_at_a_time() -> None:
         bench.room.open(Experiment("run-2", 1, 1.0))
 
 
-def test_who_is_here_stays_for_the_next_experiment_and_says_again_that_it_is_ready() -> None:
+def test_present_phones_stay_for_the_next_experiment_and_confirm_again() -> None:
     bench = Bench(wanted_count=3)
     bench.begin("a", "b", "c")
     bench.room.report("b", {"trial_ready": 4, "trial_done": 4})

@@ -11,7 +11,7 @@ from app.server.room.phases import Phase
 from tests.unit.support_room import ONE_MORE_US, Bench, trial
 
 
-def test_nobody_is_away_for_being_silent_during_a_trial() -> None:
+def test_a_silent_phone_is_not_away_during_a_trial() -> None:
     bench = Bench()
     bench.begin("a", "b")
     ends_us = bench.clock.us + 2 * AWAY_AFTER_US
@@ -74,7 +74,7 @@ def test_what_does_not_fit_the_phase_is_refused_in_words(act: str) -> None:
         getattr(bench.room, act)()
 
 
-def test_a_trial_of_somebody_who_is_not_here_is_refused() -> None:
+def test_a_trial_with_an_absent_phone_is_refused() -> None:
     bench = Bench()
     bench.begin("a", "b")
 
@@ -82,7 +82,7 @@ def test_a_trial_of_somebody_who_is_not_here_is_refused() -> None:
         bench.room.set_trial(trial("a", "stranger"), run="run-1")
 
 
-def test_each_phone_is_told_whether_it_takes_part_and_strangers_are_told_nothing() -> None:
+def test_each_phone_learns_whether_it_takes_part_and_strangers_learn_nothing() -> None:
     bench = Bench()
     bench.begin("a", "b")
     bench.room.set_trial(trial("b"), run="run-1")
@@ -92,7 +92,7 @@ def test_each_phone_is_told_whether_it_takes_part_and_strangers_are_told_nothing
     assert views.assignment(bench.room, "stranger")["trial"] is None
 
 
-def test_while_a_trial_runs_phones_are_told_to_ask_behind_its_end_one_after_the_other() -> None:
+def test_during_a_trial_phones_are_scheduled_to_poll_one_by_one_after_its_end() -> None:
     bench = Bench()
     bench.begin("a", "b")
     bench.room.set_trial(trial("a", state="running", ends_us=bench.clock.us + 7_000_000), run="run-1")
@@ -102,7 +102,7 @@ def test_while_a_trial_runs_phones_are_told_to_ask_behind_its_end_one_after_the_
     assert waits_ms == [7020, 7040]
 
 
-def test_a_result_is_told_to_its_own_phone_only() -> None:
+def test_a_result_is_visible_to_its_own_phone_only() -> None:
     bench = Bench()
     bench.begin("a", "b")
 

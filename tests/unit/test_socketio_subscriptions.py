@@ -99,13 +99,13 @@ def stage() -> Stage:
     return Stage()
 
 
-def test_who_joins_and_stays_is_counted_in(stage: Stage) -> None:
+def test_a_client_that_joins_and_stays_is_counted(stage: Stage) -> None:
     stage.join(stage.open(), {})
 
     assert stage.fanout.counts()["socketio"] == 1
 
 
-def test_who_leaves_while_the_subscription_begins_is_not_counted_in_for_ever(
+def test_a_client_that_leaves_while_its_subscription_begins_is_not_counted(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     since = stage.broker.position()
@@ -121,7 +121,7 @@ def test_who_leaves_while_the_subscription_begins_is_not_counted_in_for_ever(
     assert caplog.messages == [], "what it missed is sent to nobody, instead of being refused one by one"
 
 
-def test_who_comes_back_and_is_gone_before_the_answer_may_come_back_again(stage: Stage) -> None:
+def test_a_client_that_returns_and_leaves_before_the_answer_may_return_again(stage: Stage) -> None:
     pid = stage.recovered({})
     sid = stage.open()
     stage.broker.meanwhile = lambda: stage.end(sid)

@@ -11,7 +11,7 @@ FRAMES = st.lists(st.binary(min_size=1, max_size=12), min_size=1, max_size=20)
 
 
 @given(FRAMES, st.data())
-def test_reading_from_any_cursor_gives_what_is_behind_it(frames: list[bytes], data: st.DataObject) -> None:
+def test_reading_from_any_cursor_returns_what_follows_it(frames: list[bytes], data: st.DataObject) -> None:
     stream = Stream()
     for frame in frames:
         stream.append(frame)
@@ -41,7 +41,7 @@ def test_the_rest_of_a_cut_frame_ends_where_the_frame_does(frames: list[bytes], 
 
 
 @given(FRAMES, FRAMES, st.data())
-def test_trimming_loses_nothing_behind_the_slowest(
+def test_trimming_keeps_everything_after_the_slowest_cursor(
     before: list[bytes], after: list[bytes], data: st.DataObject
 ) -> None:
     stream = Stream()
@@ -58,7 +58,7 @@ def test_trimming_loses_nothing_behind_the_slowest(
     assert stream.read(slowest, len(whole)) == whole[slowest:]
 
 
-def test_those_who_stand_together_read_the_same_object() -> None:
+def test_equal_cursors_read_the_same_object() -> None:
     """A thousand clients that are due the same three frames must not cost a thousand joins."""
     stream = Stream()
     for frame in (b"one", b"two", b"three"):

@@ -6,7 +6,7 @@ import io
 
 import segno
 
-from app.cli.terminal_qr import DARK_ON_LIGHT, HALVES, QUIET_MODULES, can_show, coloured, qr_lines
+from app.cli.announcement import DARK_ON_LIGHT, HALVES, QUIET_MODULES, can_show, coloured, qr_lines
 
 URL = "http://192.168.178.123:8080/"
 

@@ -69,7 +69,7 @@ def test_the_oldest_makes_room_and_no_other(tickets: Tickets) -> None:
     assert [tickets.is_valid(secret) for secret in secrets] == [False, False, True, True, True]
 
 
-def test_a_secret_of_somebody_else_is_as_good(tickets: Tickets) -> None:
+def test_a_secret_from_elsewhere_is_accepted(tickets: Tickets) -> None:
     tickets.add("drawn elsewhere \ud800")
 
     assert tickets.is_valid("drawn elsewhere \ud800")

@@ -87,7 +87,7 @@ class Body:
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_a_body_without_end_is_ended_after_so_many_bytes(kind: str) -> None:
+def test_an_endless_body_is_cut_off_at_the_size_limit(kind: str) -> None:
     body = Body(kind, bytes_max=10 * READ_BYTES)
 
     with pytest.raises(ConnectionResetError):
@@ -97,8 +97,8 @@ def test_a_body_without_end_is_ended_after_so_many_bytes(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_it_is_ended_when_its_time_is_over_though_there_is_more(kind: str) -> None:
-    """No timeout fires for who never waits."""
+def test_a_body_is_cut_off_at_its_time_limit_even_if_more_is_there(kind: str) -> None:
+    """A reader that never waits is ended by no timeout."""
     body = Body(kind)
 
     with pytest.raises(ConnectionResetError):
@@ -108,7 +108,7 @@ def test_it_is_ended_when_its_time_is_over_though_there_is_more(kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_others_have_their_turn_between_two_reads_of_the_socket(kind: str) -> None:
+def test_other_green_threads_run_between_two_reads_of_the_socket(kind: str) -> None:
     body = Body(kind, bytes_max=10 * READ_BYTES)
 
     with pytest.raises(ConnectionResetError):
@@ -142,7 +142,7 @@ def test_the_longest_body_that_a_view_takes_may_come_whole_in_small_chunks() -> 
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_of_a_known_sender_more_is_read_and_still_not_without_end(kind: str) -> None:
+def test_a_known_sender_has_a_higher_limit(kind: str) -> None:
     known, other = (Body(kind, bytes_max=wire_bytes_max(1)) for _ in range(2))
     environ = {"wsgi.input": SimpleNamespace(reader=known.reader)}
 

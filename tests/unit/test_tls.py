@@ -134,7 +134,7 @@ def test_a_folder_that_cannot_be_had_is_said_in_a_sentence(tmp_path: Path) -> No
         keep.make(keep.SELF, tmp_path / "file" / "tls", ADDRESSES)
 
 
-def test_an_authority_of_somebody_elses_is_left_alone_and_said_in_a_sentence(tmp_path: Path) -> None:
+def test_a_foreign_authority_is_left_alone_and_reported(tmp_path: Path) -> None:
     foreign = issue.server(["siar.example"], datetime.datetime.now(datetime.UTC))
     (tmp_path / "ca.pem").write_bytes(foreign.certificate_pem())
     (tmp_path / "ca.key").write_bytes(foreign.key_pem())

@@ -59,7 +59,7 @@ def test_what_proves_a_device_over_https_is_not_sent_over_http(
     assert ("Secure" in answer.headers["Set-Cookie"].split("; ")) is is_secure
 
 
-def test_a_cookie_of_somebody_else_that_is_no_utf8_keeps_nobody_from_the_stream(tmp_path: Path) -> None:
+def test_a_foreign_cookie_that_is_not_utf8_does_not_block_the_stream(tmp_path: Path) -> None:
     """Cookies know no ports: a browser sends what any other service of the same host has set, and asks for gzip."""
     app = create_app(Settings(admin_token="t", runs_dir=tmp_path))
     client = app.test_client(use_cookies=False)
@@ -82,7 +82,7 @@ def test_a_cookie_of_somebody_else_that_is_no_utf8_keeps_nobody_from_the_stream(
         ("/api/room", "run=\xc3\xa9", 401),
     ],
 )
-def test_bytes_in_a_query_that_nobody_escaped_are_taken_as_if_somebody_had(
+def test_unescaped_bytes_in_a_query_are_read_like_escaped_ones(
     client: FlaskClient, path: str, query: str, status: int
 ) -> None:
     """Flask raises for what is no UTF-8, in error pages too; not every server refuses it, as gunicorn does."""
@@ -212,7 +212,7 @@ def sample(sent: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_a_stranger_who_has_itself_deleted_without_end_keeps_nobody_else_from_it(client: FlaskClient) -> None:
+def test_a_stranger_that_requests_deletion_without_end_blocks_nobody_else(client: FlaskClient) -> None:
     """Devices are free, so that its address is what counts."""
     token = device_token(client)
 

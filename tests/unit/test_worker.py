@@ -55,7 +55,7 @@ def test_each_request_is_counted_and_answered_once_however_it_is_cut_into_reads(
     assert not worker.limiter.idle_sockets()
 
 
-def test_a_connection_is_waited_for_once_for_each_of_its_requests_and_for_its_end() -> None:
+def test_a_connection_has_one_wait_per_request_and_one_for_its_end() -> None:
     worker = BlockingWorker(Noting(fine), keepalive=75)
 
     worker.converse(*[REQUEST] * 3)
@@ -63,7 +63,7 @@ def test_a_connection_is_waited_for_once_for_each_of_its_requests_and_for_its_en
     assert worker.limits_s == [FIRST_REQUEST_S, 75, 75, 75]
 
 
-def test_others_have_their_turn_between_requests_that_are_there_already() -> None:
+def test_pipelined_requests_yield_between_them() -> None:
     app = Noting(fine)
     worker = BlockingWorker(app)
     answered: list[int] = []
@@ -74,7 +74,7 @@ def test_others_have_their_turn_between_requests_that_are_there_already() -> Non
     assert {0, 1, 2, 3} <= set(answered)
 
 
-def test_a_client_that_takes_nothing_of_an_answer_has_as_long_for_each() -> None:
+def test_each_response_has_the_same_write_timeout() -> None:
     timeouts: list[Any] = []
 
     def app(environ: dict[str, Any], start: Start) -> list[bytes]:
@@ -90,7 +90,7 @@ def test_a_client_that_takes_nothing_of_an_answer_has_as_long_for_each() -> None
     assert b"".join(writes).count(b"HTTP/1.1 ") == 2
 
 
-def test_a_drain_amid_a_request_lets_it_end_and_its_connection_with_it() -> None:
+def test_a_drain_during_a_request_finishes_it_and_closes_its_connection() -> None:
     def leave(start: Start) -> list[bytes]:
         worker.alive = len(app.bodies) < 2
         return fine(start)
@@ -104,7 +104,7 @@ def test_a_drain_amid_a_request_lets_it_end_and_its_connection_with_it() -> None
     assert b"".join(writes).count(b"hello") == 2
 
 
-def test_what_comes_after_a_drain_began_is_answered_as_the_last_of_its_connection() -> None:
+def test_a_request_after_a_drain_began_is_the_last_of_its_connection() -> None:
     """The drain begins while the worker yields to other connections."""
     app = Noting(fine)
     worker = BlockingWorker(app)
@@ -130,7 +130,7 @@ def test_without_keep_alive_a_connection_has_one_request() -> None:
     assert CLOSES in head
 
 
-def test_a_connection_that_is_taken_over_amid_others_is_left_alone() -> None:
+def test_a_connection_that_is_taken_over_is_not_closed() -> None:
     answers: list[Any] = [None, DETACHED]
 
     def app(environ: dict[str, Any], start: Start) -> Any:
@@ -169,7 +169,7 @@ def second(app: Callable[[Start], Iterable[bytes]]) -> Noting:
 
 
 @pytest.mark.parametrize("app", [breaking_before, breaking_once_started, with_a_bad_header])
-def test_an_application_that_fails_before_its_head_is_answered_for_by_a_500(
+def test_an_application_that_fails_before_its_head_gets_a_500(
     app: Callable[[Start], Iterable[bytes]],
 ) -> None:
     asked = second(app)
@@ -182,7 +182,7 @@ def test_an_application_that_fails_before_its_head_is_answered_for_by_a_500(
     assert b"application/problem+json" in failed
 
 
-def test_an_answer_that_fails_amid_it_ends_its_connection_and_nothing_is_written_into_it() -> None:
+def test_a_response_that_fails_midway_closes_its_connection_and_gets_no_error_text() -> None:
     def breaking_amid(start: Start) -> Iterator[bytes]:
         start("200 OK", [("Content-Length", "6")])
         yield b"one"

@@ -200,7 +200,7 @@ class DetachedConnection(WriteState):
                 channel.add(self)
 
     def leave(self) -> None:
-        """Leave the channel and drop the rest of the replay; a goodbye that waits is still written."""
+        """Leave the channel and drop the rest of the replay; a last frame that waits is still written."""
         with self.flusher.lock:
             if self._ending is None:
                 self._backlog = None
@@ -212,7 +212,7 @@ class DetachedConnection(WriteState):
 
     @property
     def is_open(self) -> bool:
-        """True while it may be written to: there is a socket, and no goodbye was written."""
+        """True while it may be written to: there is a socket, and no last frame was written."""
         return self.sock is not None and self._ending is None
 
     @property
@@ -248,12 +248,12 @@ class DetachedConnection(WriteState):
                 self._notify_closed(reason)
             self.leave()
 
-    def finish(self, goodbye: bytes, reason: Closed) -> None:
-        """Write what waits and `goodbye`, then end the connection; a peer that does not take it in time is dropped."""
+    def finish(self, last_frame: bytes, reason: Closed) -> None:
+        """Write what waits and `last_frame`, then end the connection. A peer that does not read it in time is dropped."""
         with self.flusher.lock:
             if not self.is_open:
                 return
-            self.write_in_order(goodbye)
+            self.write_in_order(last_frame)
             if self.sock is None:  # The write has found the connection gone.
                 return
             self._ending = reason

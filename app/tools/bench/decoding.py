@@ -4,7 +4,7 @@
 
 These are pure functions of bytes: thousands of connections read the same bytes, so the swarm caches the results. A
 notification is recognised by `"offset":N,` in its JSON. No text inside a JSON string can imitate that, because its
-quotes would be escaped. Whether offsets are consecutive is checked in `sequence_check.py`.
+quotes would be escaped. Whether offsets are consecutive is checked in `connection.py`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Reading is that of `memory://`: SQLite is a log, read once at start.
 
 Writing happens inside `publish`, under the broker's lock and on the event loop. With `synchronous=normal` a commit is
 a write into the page cache, tens of microseconds, which is less than handing it to a thread and back. While the lock
-is held, nobody can see an offset that is not stored. A thread waits for the disk (journal_flusher.py). With
+is held, nobody can see an offset that is not stored. A thread waits for the disk (`JournalFlusher`). With
 `synchronous=full` each publish waits for the disk and blocks the process: this is the price of safety from power
 cuts.
 
@@ -19,20 +19,28 @@ it back to the last trial's offset.
 from __future__ import annotations
 
 import atexit
-from collections.abc import Sequence
+import logging
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from app.core.errors import NotKept
 from app.core.notification import Notification
 from app.server.broker.base import Draft
 from app.server.broker.memory import MemoryBroker, use_of
 from app.server.broker.sqlite.journal import Journal, JournalRow
-from app.server.broker.sqlite.journal_flusher import JournalFlusher
+from app.server.wsgi.offload import blocking
+
+logger = logging.getLogger("siar.broker")
 
 TRIAL_OFFSETS_RESERVED = 1_000
 """One commit reserves the offsets of this many trial notifications, and a kill in a trial leaves a gap this long."""
 
 DROP_AT_ROWS = 64
 """Rows beyond the bounds of history that are kept until they are deleted together in one commit."""
+
+FLUSH_AFTER_S = 1.0
+"""Longest loss by a power cut. Notifications of one second share a flush, which is two writes to the disk."""
 
 
 class SqliteBroker(MemoryBroker):
@@ -101,6 +109,40 @@ class SqliteBroker(MemoryBroker):
             use=offset if first_use is None else first_use,
             state=state,
         )
+
+
+class JournalFlusher:
+    """Calls `flush` within `FLUSH_AFTER_S` of a `wake`, in a real thread, since a disk may block for long."""
+
+    def __init__(self, flush: Callable[[], None]) -> None:
+        self._flush = flush
+        self._wanted = threading.Event()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="siar-journal", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Request a flush: something was written."""
+        if not self._wanted.is_set():
+            self._wanted.set()
+
+    def stop(self) -> None:
+        """End the thread. No flush is in progress when this returns."""
+        self._stopped.set()
+        self._wanted.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        # Checked here too: a `stop` between the wait and `clear` would otherwise be lost, and `join` never return.
+        while not self._stopped.is_set():
+            self._wanted.wait()
+            if self._stopped.wait(FLUSH_AFTER_S):
+                return
+            self._wanted.clear()
+            try:
+                blocking(self._flush)
+            except NotKept as error:
+                logger.warning("%s What was published stays safe from all but a power cut.", error)
 
 
 def _row(draft: Draft, notification: Notification) -> JournalRow:

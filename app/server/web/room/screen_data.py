@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from typing import Any
 
 import flask
+import segno
 from werkzeug.exceptions import Forbidden
 
 from app.i18n import refusal
@@ -12,9 +15,23 @@ from app.server.room import views
 from app.server.web import body, locale
 from app.server.web.current import services
 from app.server.web.room.join_link import join_url, reaches_this_machine_only
-from app.server.web.room.qr import qr_path
 
 blueprint = flask.Blueprint("screen_data", __name__)
+
+QUIET_ZONE = 4
+"""Width of the margin in modules, without which readers miss the code (ISO/IEC 18004, section 5.3.8)."""
+
+CODES_KEPT_MAX = 16
+
+
+@dataclass(frozen=True, slots=True)
+class QrPath:
+    """A QR code as one SVG path, in a `viewBox="0 0 size size"`. The page draws it in any size and colour without an image."""
+
+    size: int
+    """Width in modules, including the quiet zone."""
+    path: str
+    """The `d` of one filled path: a rectangle for each run of dark modules in a row."""
 
 
 def require_screen_key() -> None:
@@ -57,3 +74,21 @@ def screen() -> flask.Response:
     )
     answer.headers["Cache-Control"] = "no-store"
     return answer
+
+
+@functools.lru_cache(CODES_KEPT_MAX)
+def qr_path(text: str) -> QrPath:
+    """Return the QR code of `text`, with error correction M or a higher level where the code does not grow by it."""
+    matrix = segno.make(text, error="m", micro=False).matrix
+    pieces: list[str] = []
+    for y, row in enumerate(matrix, start=QUIET_ZONE):
+        x = 0
+        while x < len(row):
+            if not row[x]:
+                x += 1
+                continue
+            begin = x
+            while x < len(row) and row[x]:
+                x += 1
+            pieces.append(f"M{begin + QUIET_ZONE} {y}h{x - begin}v1H{begin + QUIET_ZONE}z")
+    return QrPath(len(matrix) + 2 * QUIET_ZONE, "".join(pieces))
