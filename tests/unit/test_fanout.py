@@ -245,9 +245,9 @@ def test_an_outlet_that_leaves_while_it_is_answered_is_not_counted_in(stage: Sta
 def test_a_connection_that_becomes_an_outlet_misses_nothing_and_is_counted_once(stage: Stage) -> None:
     stock = stage.stock()
     publish(stage.broker, "before")
-    connection = Direct(stage.fanout, SSE)
+    connection = Direct(stage.fanout, SSE, "moved:")
 
-    stage.fanout.move(stock, connection, "moved:")
+    stage.fanout.move(stock, connection)
     after = publish(stage.broker, "after")
 
     assert connection.next_frame() == "moved:after"
@@ -266,7 +266,7 @@ def test_who_has_left_is_not_moved(stage: Stage, who_left: str) -> None:
     else:
         connection.drop(CLOSED_LOST)
 
-    stage.fanout.move(stock, connection, "")
+    stage.fanout.move(stock, connection)
 
     assert stage.fanout.channels("sse") == []
     assert stage.fanout.counts()["sse"] == (0 if who_left == "stock" else 1)
