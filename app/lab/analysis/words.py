@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from app.core.delivery import SampleState
 from app.core.plan.scenario import Arm
-from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
+from app.core.transports import REGISTERED
 
 NOTHING = "-"
 """Shown for a value that does not exist; never a 0."""
 
-TRANSPORT_TITLES = {TRANSPORT_SSE: "SSE", TRANSPORT_SOCKETIO: "Socket.IO"}
+TRANSPORT_TITLES: Mapping[str, str] = {each.name: each.title for each in REGISTERED}
 
 
 @dataclass(frozen=True, slots=True)
