@@ -57,14 +57,14 @@ def frame(notification: Notification) -> bytes:
     return encode_event(event=EVENT_NOTIFICATION, data=notification.json, id=notification.id)
 
 
-def encode_shared(data: bytes, form: str) -> bytes:
-    """Encode a piece that all streams of `form` share."""
-    return deflated(data) if form == FORM_DEFLATED else data
+def encode_shared(data: bytes, encoding: str) -> bytes:
+    """Encode a piece that all streams of `encoding` share."""
+    return deflated(data) if encoding == FORM_DEFLATED else data
 
 
-def encode_single(data: bytes, form: str) -> bytes:
-    """Encode a piece for a single stream of `form`, uncompressed: compressing once per client would cost too much CPU."""
-    return stored(data) if form == FORM_DEFLATED else data
+def encode_single(data: bytes, encoding: str) -> bytes:
+    """Encode a piece for a single stream of `encoding`, uncompressed: compressing once per client would cost too much CPU."""
+    return stored(data) if encoding == FORM_DEFLATED else data
 
 
 class SseConnection(DetachedConnection):
@@ -76,10 +76,10 @@ class SseConnection(DetachedConnection):
     wanted: Filter
 
     def __init__(
-        self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes, address: str, form: str
+        self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes, address: str, encoding: str
     ) -> None:
         super().__init__(transport.fanout.flusher, taken.sock)
-        self.encoding = form
+        self.encoding = encoding
         self._transport = transport
         self._address = address
         self.wanted = wanted
@@ -123,10 +123,10 @@ class SseQueue:
     detached = None
 
     def __init__(
-        self, transport: SseTransport, wanted: Filter, sock: socket.socket | None, address: str, form: str
+        self, transport: SseTransport, wanted: Filter, sock: socket.socket | None, address: str, encoding: str
     ) -> None:
         self._transport = transport
-        self.encoding = form
+        self.encoding = encoding
         self._sock = sock
         self.address = address
         self.wanted = wanted
@@ -225,7 +225,7 @@ class SseTransport(Transport[SseQueue]):
         return encode_retry(spread_retry_ms(self._retry_ms, chance=random.random()))
 
     def open(
-        self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes, form: str
+        self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes, encoding: str
     ) -> None:
         """Detach an admitted request's connection from the WSGI server, respond on it, and subscribe it."""
         address = address_of(environ)
@@ -234,7 +234,7 @@ class SseTransport(Transport[SseQueue]):
         except OSError:  # No descriptor left.
             self.admission.leave(address)
             raise
-        connection = SseConnection(self, wanted, taken, head, address, form)
+        connection = SseConnection(self, wanted, taken, head, address, encoding)
         connection.open()  # Before subscribing: the replay may fill the socket, or the client may have left.
         self.fanout.subscribe(connection, since)
         if taken.rest:
@@ -292,12 +292,12 @@ class SseTransport(Transport[SseQueue]):
             connection.queue.put(encode_shared(notice, connection.encoding))
 
     def open_queue(
-        self, wanted: Filter, since: Position | None, environ: dict[str, Any], form: str
+        self, wanted: Filter, since: Position | None, environ: dict[str, Any], encoding: str
     ) -> SseQueue:
         """Subscribe a request's connection by way of a queue, leaving it with the WSGI server (stock path)."""
         sock = peer_socket(environ)
         set_options(sock, self._socket_options)
-        connection = SseQueue(self, wanted, sock, address_of(environ), form)
+        connection = SseQueue(self, wanted, sock, address_of(environ), encoding)
         self.fanout.subscribe(connection, since)
         connection.watch(self.fanout.flusher.loop)
         return connection
@@ -338,12 +338,12 @@ def make(_app: flask.Flask, parts: ServerParts) -> SseTransport:
     )
 
 
-def encode_opening(opening: bytes, form: str) -> bytes:
-    """Return the encoded opening of a stream of `form`."""
-    return GZIP_HEAD + stored(opening) if form == FORM_DEFLATED else opening
+def encode_opening(opening: bytes, encoding: str) -> bytes:
+    """Return the encoded opening of a stream of `encoding`."""
+    return GZIP_HEAD + stored(opening) if encoding == FORM_DEFLATED else opening
 
 
-def replay_frames(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
+def replay_frames(notifications: Sequence[Notification], encoding: str) -> Iterator[bytes]:
     """Yield the encoded events of a replay, several to a piece."""
     pieces: list[bytes] = []
     size = 0
@@ -351,7 +351,7 @@ def replay_frames(notifications: Sequence[Notification], form: str) -> Iterator[
         pieces.append(frame(notification))
         size += len(pieces[-1])
         if size >= REPLAY_WRITE_BYTES:
-            yield encode_single(b"".join(pieces), form)
+            yield encode_single(b"".join(pieces), encoding)
             pieces, size = [], 0
     if pieces:
-        yield encode_single(b"".join(pieces), form)
+        yield encode_single(b"".join(pieces), encoding)

@@ -62,24 +62,24 @@ def _open(sse: SseTransport) -> flask.Response:
         return head
     since = _since()
     headers = HEADERS if since is None else {**HEADERS, POSITION: str(services().broker.position())}
-    form = FORM_PLAIN
+    encoding = FORM_PLAIN
     if flask.request.accept_encodings["gzip"] > 0 and services().compresses(environ):
-        form, headers = FORM_DEFLATED, {**headers, "Content-Encoding": "gzip"}
+        encoding, headers = FORM_DEFLATED, {**headers, "Content-Encoding": "gzip"}
     services().admission.enter(address_of(environ))
     if services().takes_over(environ):
         return DetachedResponse(
-            lambda environ, head: sse.open(wanted, since, environ, head, form),
+            lambda environ, head: sse.open(wanted, since, environ, head, encoding),
             content_type=CONTENT_TYPE,
             headers=headers,
         )
-    return _stock(sse, wanted, since, form, headers)
+    return _stock(sse, wanted, since, encoding, headers)
 
 
 def _stock(
-    sse: SseTransport, wanted: Filter, since: Position | None, form: str, headers: dict[str, str]
+    sse: SseTransport, wanted: Filter, since: Position | None, encoding: str, headers: dict[str, str]
 ) -> flask.Response:
     """Return the stream as an ordinary response, on the WSGI server's connection and thread."""
-    connection = sse.open_queue(wanted, since, flask.request.environ, form)
+    connection = sse.open_queue(wanted, since, flask.request.environ, encoding)
     response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=headers)
     response.call_on_close(lambda: sse.closed(connection))
     return response
