@@ -5,15 +5,13 @@ The registry stands above `transports` and `web`, because an entry names a trans
 
 from __future__ import annotations
 
-from typing import Any
-
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
 from app.server.transports import sse
 from app.server.transports.base import Registration
 from app.server.transports.socket_io import transport as socket_io
 from app.server.web.publish import events
 
-REGISTERED: tuple[Registration[Any], ...] = (
+REGISTERED = (
     Registration(TRANSPORT_SSE, sse.make, events.make_blueprint),
     Registration(TRANSPORT_SOCKETIO, socket_io.make),
 )
