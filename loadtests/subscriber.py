@@ -9,10 +9,11 @@ from typing import Any
 import gevent
 
 from app.core import kernel_stamps
-from app.core.client import PROTOCOLS, ClientProtocol
+from app.core.client import ClientProtocol
 from app.core.client.base import ENDED, TORN
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
+from app.core.transports import PROTOCOLS
 from loadtests.reading import waiting_recvmsg
 from loadtests.session import NOTHING, DecodedPiece, Member, Session
 from loadtests.stamps import READ_BYTES, dial

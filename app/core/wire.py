@@ -4,7 +4,7 @@ A limit is a promise to both sides: input within it is served; input beyond it i
 """
 
 import re
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 EVENT_NOTIFICATION = "notification"
 """Name of a notification's event, in SSE's `event:` field and as the Socket.IO event."""
@@ -46,10 +46,10 @@ USER_AGENT = "siar-builtin/1 (simulated)"
 OFFSET_MAX = 2**53 - 1
 """JavaScript's largest exact integer, because offsets must survive JSON in a browser."""
 
-TRANSPORT_SSE = "sse"
-TRANSPORT_SOCKETIO = "socketio"
+TRANSPORT_SSE: Final = "sse"
+TRANSPORT_SOCKETIO: Final = "socketio"
 Transport = Literal["sse", "socketio"]
-"""Transport names on the wire; this is the only list of transports (docs/transports.md)."""
+"""Transport names on the wire. Titles and clients are in `core/transports.py`, the server's part in `server/registry.py`."""
 TRANSPORTS: tuple[str, ...] = get_args(Transport)
 
 

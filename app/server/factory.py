@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 import flask
 
@@ -15,7 +14,9 @@ from app.clock import Clock
 from app.core.sentence import Sentence
 from app.paths import ROOT
 from app.server.broker.base import Broker
+from app.server.registry import REGISTERED
 from app.server.services import Services, build
+from app.server.transports.base import WsgiApp
 from app.server.web import errors, shared_broker
 from app.server.web.current import KEY
 from app.server.web.devices import assignment, deliveries, devices, participants, self_test
@@ -23,14 +24,12 @@ from app.server.web.guard import Guard
 from app.server.web.one_process import OneProcess
 from app.server.web.operator import operator_pages, sessions
 from app.server.web.policy import Policy
-from app.server.web.publish import events, notifications, receipts
+from app.server.web.publish import notifications, receipts
 from app.server.web.room import room, screen_data, screen_downloads
 from app.server.web.runs import comparisons, presets, runs, trials
 from app.server.web.service import assets, authority, metrics, openapi, pages, probes
 from app.server.wsgi import gunicorn_master
 from app.settings import Settings
-
-WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class SiarApp(flask.Flask):
@@ -68,8 +67,10 @@ def create_app(
     app = SiarApp("app", root_path=str(ROOT), template_folder="templates", static_folder="static")
     app.config["MAX_CONTENT_LENGTH"] = 0  # Each view that reads a body sets its own limit.
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    services = build(app, settings, broker=broker, clock=clock or system_clock)
+    services = build(settings, broker=broker, clock=clock or system_clock)
     app.extensions[KEY] = services
+    for transport in REGISTERED:
+        transport.attach(app, services)
     errors.register(app)
     shared_broker.register(app, workers=settings.workers)
     for view in (
@@ -77,7 +78,6 @@ def create_app(
         assets,
         operator_pages,
         authority,
-        events,
         notifications,
         deliveries,
         trials,
@@ -110,7 +110,7 @@ def _wsgi_wrappers(services: Services, refused: Sentence | None) -> list[Callabl
         # Next to Flask: its pages need security headers, while Socket.IO's polling responses stay short.
         lambda app: Policy(app, clock_port=settings.clock_port),
         # Around Flask and its headers: Socket.IO's requests go to the library without becoming Flask requests.
-        services.socketio.wrap,
+        *(transport.wrap for transport in services.transports.values()),
         # Around both: foreign origins and hosts are refused for Socket.IO too, and both see the forwarded address and path.
         lambda app: Guard(
             app,

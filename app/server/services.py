@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import flask
 from werkzeug.sansio.http import parse_cookie
 
 from app import clock as system_clock
@@ -29,14 +28,12 @@ from app.server.room.invitation import Invitation
 from app.server.room.room import Room
 from app.server.runners import Runner, Runners
 from app.server.source import Trials
-from app.server.transports.socket_io.engine.limits import IncomingLimits
+from app.server.transports.base import Transport
 from app.server.transports.socket_io.engine.server import Compresses
-from app.server.transports.socket_io.transport import SocketIoTransport
-from app.server.transports.sse import SseTransport
 from app.server.wsgi.admission import Admission
 from app.server.wsgi.descriptors import room_for
 from app.server.wsgi.loop import Loop
-from app.server.wsgi.takeover import SocketOptions, can_take_over
+from app.server.wsgi.takeover import can_take_over
 from app.settings import Settings
 from app.store.archive.run_index import RunIndex
 from app.store.archive.trash import Trash
@@ -84,8 +81,6 @@ class Services:
     fanout: Fanout
     compresses: Compresses
     """Decides per request whether to compress streams and messages."""
-    sse: SseTransport
-    socketio: SocketIoTransport
     trials: Trials
     devices: Devices
     spool: Spool
@@ -107,6 +102,8 @@ class Services:
     archive: RunIndex
     trash: Trash
     runners: Runners
+    transports: dict[str, Transport[Any]] = field(default_factory=dict)
+    """The registered transports by name; the factory adds them (`registry.py`)."""
     draining: bool = False
 
     def takes_over(self, environ: dict[str, Any]) -> bool:
@@ -119,7 +116,8 @@ class Services:
         self.draining = True
         self.runners.end()
         self.fanout.drain()
-        self.socketio.end_all()
+        for transport in self.transports.values():
+            transport.drain()
         self.broker.leave_rooms()
 
     def is_drained(self) -> bool:
@@ -127,10 +125,8 @@ class Services:
         return not self.fanout.flusher.ending
 
 
-def build(
-    app: flask.Flask, settings: Settings, *, broker: Broker | None = None, clock: Clock = system_clock
-) -> Services:
-    """Create all components that `settings` ask for, and attach them to `app`. `broker` replaces the one they name."""
+def build(settings: Settings, *, broker: Broker | None = None, clock: Clock = system_clock) -> Services:
+    """Create all components that `settings` ask for, except transports. `broker` replaces the one they name."""
     if broker is None:
         broker = make_broker(settings)
     flusher = Flusher(
@@ -148,7 +144,6 @@ def build(
     devices = Devices(settings.runs_dir)
     room = Room(now_us=clock.now_us, runner_silence_us=round(settings.runner_silence_s * 1e6))
     compresses = _compression(settings, room, devices)
-    sse, socketio = _transports(app, settings, fanout, broker, admission, devices, compresses)
     run = settings.run or live_run_id()
     requests = RequestCounter()
     trials = Trials(broker, fanout, requests_answered=requests.answered)
@@ -159,8 +154,6 @@ def build(
         history_cache=make_history_cache(settings, broker),
         fanout=fanout,
         compresses=compresses,
-        sse=sse,
-        socketio=socketio,
         trials=trials,
         devices=devices,
         spool=Spool(
@@ -218,49 +211,6 @@ def _compression(settings: Settings, room: Room, devices: Devices) -> Compresses
         return settings.compression if asked is None else asked
 
     return compresses
-
-
-def _transports(
-    app: flask.Flask,
-    settings: Settings,
-    fanout: Fanout,
-    broker: Broker,
-    admission: Admission,
-    devices: Devices,
-    compresses: Compresses,
-) -> tuple[SseTransport, SocketIoTransport]:
-    socket_options = SocketOptions(settings.send_buffer_bytes, round(settings.peer_timeout_s * 1000))
-    sse = SseTransport(
-        fanout,
-        broker,
-        admission,
-        socket_options=socket_options,
-        retry_ms=settings.retry_ms,
-        heartbeat_s=settings.heartbeat_s,
-        queue_max=settings.queue_notifications_max,
-    )
-    socketio = SocketIoTransport(
-        app,
-        fanout,
-        broker,
-        ping_interval_s=settings.ping_interval_s,
-        ping_timeout_s=settings.ping_timeout_s,
-        queue_max=settings.queue_notifications_max,
-        compresses=compresses,
-        # All polls of a session must reach the same process, but several workers share one port.
-        polling=settings.workers == 1,
-        direct=settings.fanout == "direct" and fanout.flusher.loop.is_possible,
-        socket_options=socket_options,
-        admission=admission,
-        limits=IncomingLimits(
-            packet_bytes_max=settings.packet_bytes_max,
-            packets_per_s=settings.packets_per_s_max,
-            packets_burst_max=10 * settings.packets_per_s_max,
-        ),
-        topics_max=settings.topics_per_client_max,
-        identify=lambda: devices.from_cookie(flask.request.cookies.get(COOKIE)),
-    )
-    return sse, socketio
 
 
 def live_run_id() -> str:

@@ -1,15 +1,4 @@
-"""What every transport promises to a client, held against the real ones and the toy of docs/transports.md.
-
-1. A client is told the position when it is let in, and gets from then on what it wants: each once, in order.
-2. The object is the same on every transport, and in history.
-3. A client that names a position gets what it missed and then what is live; nothing is missing and nothing twice.
-4. Any position is let in, also a foreign one.
-5. A filter by topic holds for what was missed and for what is live.
-6. A malformed filter is refused.
-7. A client that leaves is noticed, and its place is free.
-8. A server that ends ends the stream: its client learns of it.
-9. A client that does not read is cut off at the limit, and the others are not.
-"""
+"""Promises 1 to 9 of every transport to a client (app/server/transports/base.py), held against the real ones and the toy."""
 
 from __future__ import annotations
 
@@ -20,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from app.core.client import PROTOCOLS, ClientProtocol, Subscription
+from app.core.client import ClientProtocol, Subscription
 from app.core.errors import MalformedFrame
+from app.core.transports import PROTOCOLS
 from app.core.wire import TRANSPORTS
 from tests.support import metrics, toy
 from tests.support.fanouts import FANOUTS, fanout_settings

@@ -29,6 +29,7 @@ from tests.support.metrics import metric, subscribed
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, free_port, running_server, stop
 from tests.support.streams import socketio, sse, websocket_by_hand
+from tests.support.transports import socketio_of, sse_of
 
 STOP_S_MAX = 5.0
 """The worker's patience is 7 s: a stop that takes less has waited for nothing."""
@@ -107,7 +108,7 @@ def test_the_protocols_own_names_are_no_events_of_a_client(server: RunningServer
 def test_a_packet_behind_the_end_of_its_session_leaves_nothing(body: str, tmp_path: Path) -> None:
     app = create_app(Settings(admin_token="t", runs_dir=tmp_path))
     client = app.test_client()
-    library = app.services.socketio.socketio.server
+    library = socketio_of(app).socketio.server
 
     for _ in range(5):
         opened = client.get("/socket.io/?EIO=4&transport=polling")
@@ -306,7 +307,7 @@ def test_a_resume_from_the_beginning_costs_no_copy_of_history(tmp_path: Path) ->
             == 201
         )
 
-    streams = [app.services.sse.open_queue(Filter("sse"), UNKNOWN, {}, FORM_PLAIN) for _ in range(5)]
+    streams = [sse_of(app).open_queue(Filter("sse"), UNKNOWN, {}, FORM_PLAIN) for _ in range(5)]
 
     for connection in streams:
         assert connection.queue.empty(), "history waits by reference, not as bytes"

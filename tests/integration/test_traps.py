@@ -30,7 +30,7 @@ EVENTLET_WSGI = """
     mode.use(mode.EVENTLET)
     from app.server.factory import create_app
     app = create_app()
-    app.services.socketio.socketio.run(
+    app.extensions["socketio"].run(
         app, port=app.services.settings.port, minimum_chunk_size=0, log_output=False
     )
 """
@@ -38,7 +38,7 @@ EVENTLET_WSGI = """
 WERKZEUG = """
     from app.server.factory import create_app
     app = create_app()
-    app.services.socketio.socketio.run(app, port=app.services.settings.port, allow_unsafe_werkzeug=True)
+    app.extensions["socketio"].run(app, port=app.services.settings.port, allow_unsafe_werkzeug=True)
 """
 
 

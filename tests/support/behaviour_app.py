@@ -13,9 +13,10 @@ import flask_socketio
 
 from app.server.factory import create_app
 from app.server.fanout.closed import CLOSED_DRAIN
+from tests.support.transports import socketio_of
 
 app = create_app()
-_socketio = app.services.socketio.socketio
+_socketio = socketio_of(app).socketio
 
 _names: dict[str, str] = {}
 """Names of the clients in `/chat`."""
@@ -75,7 +76,7 @@ def kick() -> None:
 @_socketio.on("cut")
 def cut() -> None:
     """End the client's session, as a server does when it shuts down."""
-    app.services.socketio.end(_sid(), CLOSED_DRAIN)
+    socketio_of(app).end(_sid(), CLOSED_DRAIN)
 
 
 @_socketio.on("departures")

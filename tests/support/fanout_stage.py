@@ -10,8 +10,9 @@ from app.server.broker.base import Filter, Replay
 from app.server.broker.memory import MemoryBroker
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, Closed
 from app.server.fanout.connection import DetachedConnection
-from app.server.fanout.fanout import Connection, Fanout
+from app.server.fanout.fanout import Fanout
 from app.server.fanout.flusher import Flusher
+from app.server.fanout.framing import Connection
 from app.server.wsgi.loop import Loop
 from app.server.wsgi.takeover import RawSocket
 from tests.support.patience import PATIENCE_S
@@ -48,6 +49,9 @@ class Framing:
 class Stock:
     """A connection on the stock path."""
 
+    detached = None
+    encoding = ""
+
     def __init__(self, wanted: Filter) -> None:
         self.wanted = wanted
         self.replays: list[Replay] = []
@@ -63,9 +67,14 @@ class Stock:
 class Direct(DetachedConnection):
     """A connection on the direct path, with its peer."""
 
-    __slots__ = ("_fanout", "_read", "leaves_at_start", "peer", "reasons", "replays", "wanted")
+    __slots__ = ("_fanout", "_read", "encoding", "leaves_at_start", "peer", "reasons", "replays", "wanted")
 
-    def __init__(self, fanout: Fanout, wanted: Filter, *, leaves_at_start: bool = False) -> None:
+    encoding: str
+    wanted: Filter
+
+    def __init__(
+        self, fanout: Fanout, wanted: Filter, encoding: str = "", *, leaves_at_start: bool = False
+    ) -> None:
         ours, self.peer = socket.socketpair()
         self.peer.settimeout(PATIENCE_S)
         ours.setblocking(False)
@@ -73,6 +82,7 @@ class Direct(DetachedConnection):
         self._fanout = fanout
         self._read = b""
         self.wanted = wanted
+        self.encoding = encoding
         self.leaves_at_start = leaves_at_start
         self.replays: list[Replay] = []
         self.reasons: list[str] = []
@@ -116,9 +126,9 @@ class Stage:
 
     def direct(self, wanted: Filter = BY_SSE, encoding: str = "", **more: bool) -> Direct:
         """Subscribe a connection of the direct path."""
-        made = Direct(self.fanout, wanted, **more)
+        made = Direct(self.fanout, wanted, encoding, **more)
         self._made.append(made)
-        self.fanout.subscribe(made, None, encoding)
+        self.fanout.subscribe(made, None)
         return made
 
     def stock(self, wanted: Filter = BY_SSE) -> Stock:

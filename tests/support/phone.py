@@ -18,10 +18,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from app import clock
-from app.core.client import PROTOCOLS, ClientProtocol, Subscription
+from app.core.client import ClientProtocol, Subscription
 from app.core.clocksync.sync import ClockSync, Probe
 from app.core.errors import MalformedFrame
 from app.core.position import parse_position
+from app.core.transports import PROTOCOLS
 from app.lab.run.api import ask
 from app.lab.run.client_clock import ClockChannel, ProbeStamps
 from app.lab.run.links import Chunk, Link, Loop

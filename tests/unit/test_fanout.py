@@ -243,9 +243,9 @@ def test_a_connection_that_closes_while_it_is_answered_is_not_counted(stage: Sta
 def test_a_connection_that_is_detached_misses_nothing_and_is_counted_once(stage: Stage) -> None:
     stock = stage.stock()
     publish(stage.broker, "before")
-    connection = Direct(stage.fanout, SSE)
+    connection = Direct(stage.fanout, SSE, "moved:")
 
-    stage.fanout.move(stock, connection, "moved:")
+    stage.fanout.move(stock, connection)
     after = publish(stage.broker, "after")
 
     assert connection.next_frame() == "moved:after"
@@ -264,7 +264,7 @@ def test_a_closed_connection_is_not_moved(stage: Stage, who_left: str) -> None:
     else:
         connection.drop(CLOSED_LOST)
 
-    stage.fanout.move(stock, connection, "")
+    stage.fanout.move(stock, connection)
 
     assert stage.fanout.channels("sse") == []
     assert stage.fanout.counts()["sse"] == (0 if who_left == "stock" else 1)

@@ -1,10 +1,9 @@
-"""Client side of each transport, for built-in clients. A new transport is a new file here and a line in `PROTOCOLS`."""
+"""Client side of each transport, for built-in clients: one file each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from app.core import wire
 from app.core.client.base import ClientProtocol, Subscription
 from app.core.client.clock import Clock, ClockProtocol, HttpClockProtocol
 from app.core.client.polling import PollingProtocol
@@ -14,7 +13,6 @@ from app.core.client.sse import SseProtocol
 __all__ = [
     "CLOCKS",
     "POLLING",
-    "PROTOCOLS",
     "ClientProtocol",
     "Clock",
     "ClockProtocol",
@@ -30,9 +28,3 @@ CLOCKS: Mapping[str, Callable[[str], Clock]] = {"websocket": ClockProtocol, "htt
 
 POLLING = "socketio-polling"
 """Name of Socket.IO by long-polling. It is a variant of Socket.IO; a plan cannot name it as a transport."""
-
-PROTOCOLS: Mapping[str, Callable[[Subscription], ClientProtocol]] = {
-    wire.TRANSPORT_SSE: SseProtocol,
-    wire.TRANSPORT_SOCKETIO: SocketIoProtocol,
-    POLLING: PollingProtocol,
-}

@@ -9,9 +9,9 @@ from app.core.delivery import SampleState
 from app.core.messages import NOTHING as NOTHING
 from app.core.messages import number as number
 from app.core.plan.scenario import Arm
-from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
+from app.core.transports import REGISTERED
 
-TRANSPORT_TITLES = {TRANSPORT_SSE: "SSE", TRANSPORT_SOCKETIO: "Socket.IO"}
+TRANSPORT_TITLES: Mapping[str, str] = {each.name: each.title for each in REGISTERED}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app import clock
-from app.core.client import PROTOCOLS, ClientProtocol, Subscription
+from app.core.client import ClientProtocol, Subscription
 from app.core.client.base import ENDED, TORN
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
+from app.core.transports import PROTOCOLS
 from app.lab.run.client_tls import address_of, encryption_for
 from app.lab.run.links import Chunk, Link, Loop
 

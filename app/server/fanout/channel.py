@@ -46,6 +46,9 @@ class Channel:
         self._runs = None
         self.blocked.discard(connection)
 
+    def forget_if_empty(self) -> None:
+        """Do nothing: only the fan-out's own channels are kept by it."""
+
     def catch_up(self) -> None:
         """Write the cursors of the runs back into the members."""
         if self._runs is not None:

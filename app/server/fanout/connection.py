@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from app import clock
+from app.server.broker.base import Filter, Replay
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Closed
 from app.server.fanout.stream import Stream
 from app.server.wsgi import epoll
@@ -66,6 +67,10 @@ class JoinedChannel(Protocol):
         """Record a write that the kernel has taken."""
         ...
 
+    def forget_if_empty(self) -> None:
+        """Remove the channel from the fan-out if its last member has left."""
+        ...
+
 
 class ConnectionHost(Protocol):
     """The flusher as a connection uses it."""
@@ -91,7 +96,7 @@ class WriteState:
 
 
 class DetachedConnection(WriteState):
-    """A detached connection. Its methods may be called from any thread.
+    """A detached connection: `Connection` of framing.py on the direct path. Its methods may be called from any thread.
 
     1. Bytes leave in the order described above and never in the middle of a frame of the stream.
     2. `on_closed` is called once, whoever ended the connection: when its end begins, not when the last byte has left.
@@ -134,6 +139,29 @@ class DetachedConnection(WriteState):
         if self.channel is not None:
             self.channel.catch_up()
         self.stored_cursor = place
+
+    @property
+    def wanted(self) -> Filter:
+        """The notifications that it subscribes to."""
+        raise NotImplementedError
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of its channel; empty where the transport has only one."""
+        return ""
+
+    @property
+    def detached(self) -> DetachedConnection:
+        """Itself: it joins a channel."""
+        return self
+
+    def start(self, replay: Replay) -> None:
+        """Write the opening of the stream and the replay."""
+        raise NotImplementedError
+
+    def end(self, reason: Closed) -> None:
+        """End the connection from our side, after what is queued."""
+        raise NotImplementedError
 
     def on_data(self, data: bytes) -> None:
         """Handle bytes from the peer."""

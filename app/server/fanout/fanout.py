@@ -13,72 +13,43 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Sequence
-from typing import Protocol, cast
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from app import clock
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.protocol.deflate import DEFLATED, PLAIN
-from app.core.wire import EVENT_SERVICE, TRANSPORTS
+from app.core.wire import EVENT_SERVICE
 from app.server.broker.base import Broker, Filter, Replay
 from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED, CLOSED_DRAIN, CLOSED_HISTORY, CLOSED_SLOW, Closed
-from app.server.fanout.connection import DetachedConnection, JoinedChannel
+from app.server.fanout.connection import DetachedConnection
 from app.server.fanout.flusher import Flusher
+from app.server.fanout.framing import Connection, Framing
 from app.server.fanout.recorder import Recorder
 
 logger = logging.getLogger("siar.fanout")
 
 
-class Connection(Protocol):
-    """One subscriber's open connection, as a transport created it."""
-
-    @property
-    def wanted(self) -> Filter:
-        """The notifications that it subscribes to."""
-        ...
-
-    def start(self, replay: Replay) -> None:
-        """Take the replay; called once, before anything live."""
-        ...
-
-    def end(self, reason: Closed) -> None:
-        """End the connection from our side. Must not block."""
-        ...
-
-
-class Framing(Protocol):
-    """A transport as the fan-out uses it: it frames notifications and writes to stock connections."""
-
-    def frame(self, notification: Notification, encoding: str) -> bytes:
-        """Return the bytes of a notification, the same for every connection of `encoding`."""
-        ...
-
-    def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
-        """Hand it to each stock connection. Must not block, and must not raise for one that has left."""
-        ...
-
-    def frame_notice(self, event: str, json: str, encoding: str) -> bytes:
-        """Return the bytes of an event that is not a notification and changes no position, in `encoding`."""
-        ...
-
-    def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
-        """Hand such an event to each stock connection."""
-        ...
-
-
 class FilteredChannel(Channel):
     """The connections of one transport, choice of topics and encoding, which get the same bytes."""
 
-    __slots__ = ("encoding", "wanted")
+    __slots__ = ("_forget", "encoding", "wanted")
 
-    def __init__(self, wanted: Filter, encoding: str) -> None:
+    def __init__(self, wanted: Filter, encoding: str, *, forget: Callable[[], object]) -> None:
         super().__init__()
+        self._forget = forget
+        """Removes the channel from the fan-out."""
         self.wanted = wanted
         """Transport and topics; targeted devices are matched per connection."""
         self.encoding = encoding
-        """The transport's framing, where it has several."""
+        """The transport's encoding, where it has several."""
+
+    def forget_if_empty(self) -> None:
+        """Remove the channel from the fan-out if its last member has left."""
+        if not self.members:
+            self._forget()
 
 
 class Fanout:
@@ -87,9 +58,8 @@ class Fanout:
     def __init__(self, broker: Broker, flusher: Flusher) -> None:
         self._broker = broker
         self.flusher = flusher
-        self._framings: dict[str, Framing] = {}
-        self._names = TRANSPORTS
-        """Transports with counters, which begin at zero."""
+        self._framings: dict[str, Framing[Any]] = {}
+        """The registered transports by name, each with counters that begin at zero."""
         self._stock: dict[Connection, int] = {}
         """Stock connections in the order of subscribing, and the time of it (server time base)."""
         self._channels: dict[tuple[Filter, str], FilteredChannel] = {}
@@ -101,56 +71,57 @@ class Fanout:
         """Count of ended connections by (transport, reason)."""
         self.sent: dict[str, int] = {}
         """Count of deliveries handed to connections, by transport."""
-        for name in self._names:
-            self._count_from_zero(name)
         broker.listen(self.deliver)
         broker.watch(self)
 
-    def register(self, transport: str, framing: Framing) -> None:
-        """Register a transport under its name."""
-        self._framings[transport] = framing
-        if transport not in self._names:
-            self._names = (*self._names, transport)
-            self._count_from_zero(transport)
+    def register(self, transport: str, framing: Framing[Any]) -> None:
+        """Register a transport under its name, and start its counters at zero.
 
-    def subscribe(self, connection: Connection, since: Position | None, encoding: str = "") -> None:
+        Alerts evaluate increases, and a missing series has none.
+        """
+        self._framings[transport] = framing
+        self.sent.setdefault(transport, 0)
+        for reason in CLOSED:
+            self.closed.setdefault((transport, reason), 0)
+
+    def subscribe(self, connection: Connection, since: Position | None) -> None:
         """Begin a subscription: the replay first, then everything live, without loss or duplicates.
 
-        `encoding` names the framing where the transport has several. A detached connection joins its channel.
+        A detached connection joins the channel of its topics and encoding.
         """
 
         def start(replay: Replay) -> None:
             with self._lock:
                 connection.start(replay)
-                if isinstance(connection, DetachedConnection):
-                    if not connection.is_open:
-                        return  # It was closed by the replay, and `unsubscribe` is not called again.
-                    connection.join(self._channel_for(connection.wanted, encoding))
-                else:
+                detached = connection.detached
+                if detached is None:
                     self._stock[connection] = clock.now_us()
+                elif detached.is_open:  # If the replay closed it, `unsubscribe` is not called again.
+                    detached.join(self._channel_for(connection.wanted, connection.encoding))
 
         self._broker.attach(since, connection.wanted, start)
 
-    def move(self, stock: Connection, detached: DetachedConnection, encoding: str) -> None:
+    def move(self, stock: Connection, detached: DetachedConnection) -> None:
         """Replace a subscribed connection by a detached one: no notification is lost and none comes twice."""
 
         def change(_replay: Replay) -> None:
             with self._lock:
                 if stock in self._stock and detached.is_open:
                     del self._stock[stock]
-                    detached.join(self._channel_for(stock.wanted, encoding))
+                    detached.join(self._channel_for(stock.wanted, detached.encoding))
 
         self._broker.attach(None, stock.wanted, change)
 
     def unsubscribe(self, connection: Connection, reason: Closed) -> None:
         """End a subscription; only the first reason counts."""
         with self._lock:
-            if isinstance(connection, DetachedConnection):
-                channel = connection.channel
-                connection.leave()
+            detached = connection.detached
+            if detached is not None:
+                channel = detached.channel
+                detached.leave()
                 if channel is None:
                     return
-                self._drop_if_empty(channel)
+                channel.forget_if_empty()
             elif self._stock.pop(connection, None) is None:
                 return
             self.closed[connection.wanted.transport, reason] += 1
@@ -162,7 +133,7 @@ class Fanout:
 
         A batch is appended to the streams as a whole, and each connection gets it in one write.
         """
-        counted = [dict.fromkeys(self._names, 0) for _ in notifications]
+        counted = [dict.fromkeys(self._framings, 0) for _ in notifications]
         # One number for both ways: if each way had only every second number, some would never be first.
         rotations = [next(self._rotation) for _ in notifications]
         with self._lock:
@@ -221,7 +192,7 @@ class Fanout:
             found = Counter(connection.wanted.transport for connection in self._stock)
             for channel in self._channels.values():
                 found[channel.wanted.transport] += len(channel.members)
-        return {name: found[name] for name in self._names}
+        return {name: found[name] for name in self._framings}
 
     def paths(self) -> dict[tuple[str, str], int]:
         """Return the count of open connections by (transport, path), where path is `direct` or `stock`."""
@@ -243,7 +214,7 @@ class Fanout:
                 for channel in self._channels.values()
                 if names_topic(channel.wanted)
             ]
-            found += [getattr(each, "is_deflated", False) for each in self._stock if names_topic(each.wanted)]
+            found += [each.encoding.endswith(DEFLATED) for each in self._stock if names_topic(each.wanted)]
         return {DEFLATED if each else PLAIN for each in found}
 
     def connections(self) -> list[tuple[Connection, int]]:
@@ -251,7 +222,7 @@ class Fanout:
         with self._lock:
             found = list(self._stock.items())
             for channel in self._channels.values():
-                found += cast(list[tuple[Connection, int]], list(channel.members.items()))
+                found += channel.members.items()
         return found
 
     def drain(self) -> None:
@@ -261,29 +232,20 @@ class Fanout:
 
     def cut(self, connection: Connection, reason: Closed) -> None:
         """End a connection from our side, after what waits for it."""
-        if isinstance(connection, DetachedConnection):
-            connection.end(reason)  # It leaves its channel here, so nothing live can follow.
-            return  # `on_closed` has called `unsubscribe`, as at every end.
-        self.unsubscribe(connection, reason)
+        if connection.detached is None:
+            self.unsubscribe(connection, reason)
+        # A detached connection leaves its channel here, and its `on_closed` calls `unsubscribe`, as at every end.
         connection.end(reason)
-
-    def _count_from_zero(self, transport: str) -> None:
-        """Start all counters of a transport at zero: alerts evaluate increases, and a missing series has none."""
-        self.sent[transport] = 0
-        self.closed |= dict.fromkeys(((transport, reason) for reason in CLOSED), 0)
 
     def _channel_for(self, wanted: Filter, encoding: str) -> FilteredChannel:
         shared = Filter(wanted.transport, wanted.topics)
-        found = self._channels.get((shared, encoding))
+        key = (shared, encoding)
+        found = self._channels.get(key)
         if found is None:
-            found = self._channels[shared, encoding] = FilteredChannel(shared, encoding)
+            found = FilteredChannel(shared, encoding, forget=lambda: self._channels.pop(key, None))
             found.recorder = self._recorders.get(shared.transport)
+            self._channels[key] = found
         return found
-
-    def _drop_if_empty(self, channel: JoinedChannel) -> None:
-        assert isinstance(channel, FilteredChannel)
-        if not channel.members:
-            self._channels.pop((channel.wanted, channel.encoding), None)
 
     def _deliver_direct(self, notification: Notification, counts: dict[str, int], rotation: int) -> None:
         frames: dict[tuple[str, str], bytes] = {}
@@ -304,7 +266,7 @@ class Fanout:
                     channel.recorder.mark(channel, notification.offset)
             else:
                 for member in list(channel.members):
-                    if member.wanted.device in devices:  # type: ignore[attr-defined]
+                    if member.wanted.device in devices:
                         member.write_in_order(frames[key])
                         counts[transport] += 1
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.server.fanout.closed import CLOSED_OPERATOR
-from app.server.fanout.connection import DetachedConnection
 from app.server.fanout.fanout import Fanout
 
 PATH_DIRECT = "direct"
@@ -36,7 +35,7 @@ def subscribers(fanout: Fanout) -> tuple[list[Subscriber], int]:
         wanted = connection.wanted
         if wanted.device is None:
             continue
-        detached = connection if isinstance(connection, DetachedConnection) else None
+        detached = connection.detached
         found.append(
             Subscriber(
                 wanted.device,

@@ -1,1 +1,1 @@
-"""One file or folder per transport. Transports differ in framing only and never import each other."""
+"""One file or folder per transport, behind the interface of `base.py`. Transports never import each other."""

@@ -13,7 +13,9 @@ import queue
 import random
 import socket
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
+
+import flask
 
 from app import clock
 from app.core.notification import Notification, encode_json
@@ -33,8 +35,8 @@ from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SSE
 from app.server.broker.base import Broker, Filter, Replay
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed
 from app.server.fanout.connection import DetachedConnection
-from app.server.fanout.fanout import Connection, Fanout, FilteredChannel
-from app.server.transports.base import REPLAY_WRITE_BYTES
+from app.server.fanout.fanout import Fanout, FilteredChannel
+from app.server.transports.base import REPLAY_WRITE_BYTES, ServerParts, Transport, socket_options
 from app.server.wsgi import epoll
 from app.server.wsgi.admission import Admission
 from app.server.wsgi.loop import Loop
@@ -55,26 +57,29 @@ def frame(notification: Notification) -> bytes:
     return encode_event(event=EVENT_NOTIFICATION, data=notification.json, id=notification.id)
 
 
-def encode_shared(data: bytes, form: str) -> bytes:
-    """Encode a piece that all streams of `form` share."""
-    return deflated(data) if form == FORM_DEFLATED else data
+def encode_shared(data: bytes, encoding: str) -> bytes:
+    """Encode a piece that all streams of `encoding` share."""
+    return deflated(data) if encoding == FORM_DEFLATED else data
 
 
-def encode_single(data: bytes, form: str) -> bytes:
-    """Encode a piece for a single stream of `form`, uncompressed: compressing once per client would cost too much CPU."""
-    return stored(data) if form == FORM_DEFLATED else data
+def encode_single(data: bytes, encoding: str) -> bytes:
+    """Encode a piece for a single stream of `encoding`, uncompressed: compressing once per client would cost too much CPU."""
+    return stored(data) if encoding == FORM_DEFLATED else data
 
 
 class SseConnection(DetachedConnection):
     """A client's event stream on a detached connection (direct path)."""
 
-    __slots__ = ("_address", "_form", "_head", "_transport", "_unread_bytes", "wanted")
+    __slots__ = ("_address", "_head", "_transport", "_unread_bytes", "encoding", "wanted")
+
+    encoding: str
+    wanted: Filter
 
     def __init__(
-        self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes, address: str, form: str
+        self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes, address: str, encoding: str
     ) -> None:
         super().__init__(transport.fanout.flusher, taken.sock)
-        self._form = form
+        self.encoding = encoding
         self._transport = transport
         self._address = address
         self.wanted = wanted
@@ -85,9 +90,11 @@ class SseConnection(DetachedConnection):
         """Write the response's head, the opening of the stream and the replay."""
         head, self._head = self._head, b""
         replayed = (
-            map(chunk, replay_frames(replay.notifications, self._form)) if replay.notifications else None
+            map(chunk, replay_frames(replay.notifications, self.encoding)) if replay.notifications else None
         )
-        self.write(head + chunk(encode_opening(self._transport.opening(replay), self._form)), replay=replayed)
+        self.write(
+            head + chunk(encode_opening(self._transport.opening(replay), self.encoding)), replay=replayed
+        )
 
     def end(self, reason: Closed) -> None:
         """End the stream cleanly after what is queued. A slow consumer is cut off in the middle of its stream instead."""
@@ -95,7 +102,7 @@ class SseConnection(DetachedConnection):
             self.drop(reason)
         else:
             self.finish(
-                chunk(encode_single(self._transport.closing_event(), self._form)) + LAST_CHUNK, reason
+                chunk(encode_single(self._transport.closing_event(), self.encoding)) + LAST_CHUNK, reason
             )
 
     def on_data(self, data: bytes) -> None:
@@ -113,11 +120,13 @@ class SseConnection(DetachedConnection):
 class SseQueue:
     """A client's event stream on the WSGI server's connection (stock path): a queue of bytes, in which `None` is the end."""
 
+    detached = None
+
     def __init__(
-        self, transport: SseTransport, wanted: Filter, sock: socket.socket | None, address: str, form: str
+        self, transport: SseTransport, wanted: Filter, sock: socket.socket | None, address: str, encoding: str
     ) -> None:
         self._transport = transport
-        self.form = form
+        self.encoding = encoding
         self._sock = sock
         self.address = address
         self.wanted = wanted
@@ -126,11 +135,6 @@ class SseQueue:
         self._opening = b""
         self._replayed: tuple[Notification, ...] = ()
         """Notifications to replay, by reference: many requests for all of history must not copy it many times."""
-
-    @property
-    def is_deflated(self) -> bool:
-        """Return whether the stream is compressed."""
-        return self.form == FORM_DEFLATED
 
     def watch(self, loop: Loop) -> None:
         """Watch the socket for the client's end; without this it is noticed at the second write after it."""
@@ -158,19 +162,19 @@ class SseQueue:
     def opening(self) -> Iterator[bytes]:
         """Yield the opening of the stream and the replay, in writes of bounded size."""
         replayed, self._replayed = self._replayed, ()
-        yield encode_opening(self._opening, self.form)
-        yield from replay_frames(replayed, self.form)
+        yield encode_opening(self._opening, self.encoding)
+        yield from replay_frames(replayed, self.encoding)
 
     def end(self, reason: Closed) -> None:
         """End the stream after what is queued; a slow consumer is cut off at once."""
         if reason == CLOSED_SLOW:
             cut(self._sock)
         else:
-            self.queue.put(encode_single(self._transport.closing_event(), self.form))
+            self.queue.put(encode_single(self._transport.closing_event(), self.encoding))
         self.queue.put(None)
 
 
-class SseTransport:
+class SseTransport(Transport[SseQueue]):
     """Frames notifications as SSE, and opens streams, keeps them alive and ends them."""
 
     def __init__(
@@ -192,11 +196,10 @@ class SseTransport:
         self._heartbeat_s = heartbeat_s
         self._queue_max = queue_max
         self._has_heartbeat = False
-        fanout.register(TRANSPORT_SSE, self)
 
-    def frame(self, notification: Notification, form: str) -> bytes:
+    def frame(self, notification: Notification, encoding: str) -> bytes:
         """Return the event's bytes as one HTTP chunk."""
-        return chunk(encode_shared(frame(notification), form))
+        return chunk(encode_shared(frame(notification), encoding))
 
     def opening(self, replay: Replay) -> bytes:
         """Return the prelude with the client's position, followed by the gap if there is one.
@@ -222,7 +225,7 @@ class SseTransport:
         return encode_retry(spread_retry_ms(self._retry_ms, chance=random.random()))
 
     def open(
-        self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes, form: str
+        self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes, encoding: str
     ) -> None:
         """Detach an admitted request's connection from the WSGI server, respond on it, and subscribe it."""
         address = address_of(environ)
@@ -231,9 +234,9 @@ class SseTransport:
         except OSError:  # No descriptor left.
             self.admission.leave(address)
             raise
-        connection = SseConnection(self, wanted, taken, head, address, form)
+        connection = SseConnection(self, wanted, taken, head, address, encoding)
         connection.open()  # Before subscribing: the replay may fill the socket, or the client may have left.
-        self.fanout.subscribe(connection, since, form)
+        self.fanout.subscribe(connection, since)
         if taken.rest:
             connection.on_data(taken.rest)
         if not self._has_heartbeat:
@@ -265,36 +268,36 @@ class SseTransport:
         heartbeat = encode_comment("heartbeat", id=str(self._broker.position()))
         self.fanout.append(channel, chunk(encode_shared(heartbeat, channel.encoding)))
 
-    def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
+    def send(self, notification: Notification, connections: Sequence[SseQueue]) -> None:
         """Frame a notification once and queue it for every connection. A slow consumer is cut off."""
         plain = frame(notification)
         pieces = {FORM_PLAIN: plain}
-        for connection in cast(Sequence[SseQueue], connections):
+        for connection in connections:
             if connection.queue.qsize() >= self._queue_max:
                 self.fanout.unsubscribe(connection, CLOSED_SLOW)
                 connection.end(CLOSED_SLOW)
             else:
-                if connection.form not in pieces:
-                    pieces[connection.form] = encode_shared(plain, connection.form)
-                connection.queue.put(pieces[connection.form])
+                if connection.encoding not in pieces:
+                    pieces[connection.encoding] = encode_shared(plain, connection.encoding)
+                connection.queue.put(pieces[connection.encoding])
 
-    def frame_notice(self, event: str, json: str, form: str) -> bytes:
+    def frame_notice(self, event: str, json: str, encoding: str) -> bytes:
         """Return an event without an id, as one HTTP chunk."""
-        return chunk(encode_shared(encode_notice(event=event, data=json), form))
+        return chunk(encode_shared(encode_notice(event=event, data=json), encoding))
 
-    def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
+    def send_notice(self, event: str, json: str, connections: Sequence[SseQueue]) -> None:
         """Queue an event without an id for every connection."""
         notice = encode_notice(event=event, data=json)
-        for connection in cast(Sequence[SseQueue], connections):
-            connection.queue.put(encode_shared(notice, connection.form))
+        for connection in connections:
+            connection.queue.put(encode_shared(notice, connection.encoding))
 
     def open_queue(
-        self, wanted: Filter, since: Position | None, environ: dict[str, Any], form: str
+        self, wanted: Filter, since: Position | None, environ: dict[str, Any], encoding: str
     ) -> SseQueue:
         """Subscribe a request's connection by way of a queue, leaving it with the WSGI server (stock path)."""
         sock = peer_socket(environ)
         set_options(sock, self._socket_options)
-        connection = SseQueue(self, wanted, sock, address_of(environ), form)
+        connection = SseQueue(self, wanted, sock, address_of(environ), encoding)
         self.fanout.subscribe(connection, since)
         connection.watch(self.fanout.flusher.loop)
         return connection
@@ -309,7 +312,7 @@ class SseTransport:
                 position = self._broker.position()
                 if not connection.queue.empty():
                     continue  # Published while this thread woke: the position must not overtake it.
-                piece = encode_single(encode_comment("heartbeat", id=str(position)), connection.form)
+                piece = encode_single(encode_comment("heartbeat", id=str(position)), connection.encoding)
             if piece is None:
                 return
             yield piece
@@ -321,12 +324,26 @@ class SseTransport:
         self.admission.leave(connection.address)
 
 
-def encode_opening(opening: bytes, form: str) -> bytes:
-    """Return the encoded opening of a stream of `form`."""
-    return GZIP_HEAD + stored(opening) if form == FORM_DEFLATED else opening
+def make(_app: flask.Flask, parts: ServerParts) -> SseTransport:
+    """Make the transport of a server."""
+    settings = parts.settings
+    return SseTransport(
+        parts.fanout,
+        parts.broker,
+        parts.admission,
+        socket_options=socket_options(settings),
+        retry_ms=settings.retry_ms,
+        heartbeat_s=settings.heartbeat_s,
+        queue_max=settings.queue_notifications_max,
+    )
 
 
-def replay_frames(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
+def encode_opening(opening: bytes, encoding: str) -> bytes:
+    """Return the encoded opening of a stream of `encoding`."""
+    return GZIP_HEAD + stored(opening) if encoding == FORM_DEFLATED else opening
+
+
+def replay_frames(notifications: Sequence[Notification], encoding: str) -> Iterator[bytes]:
     """Yield the encoded events of a replay, several to a piece."""
     pieces: list[bytes] = []
     size = 0
@@ -334,7 +351,7 @@ def replay_frames(notifications: Sequence[Notification], form: str) -> Iterator[
         pieces.append(frame(notification))
         size += len(pieces[-1])
         if size >= REPLAY_WRITE_BYTES:
-            yield encode_single(b"".join(pieces), form)
+            yield encode_single(b"".join(pieces), encoding)
             pieces, size = [], 0
     if pieces:
-        yield encode_single(b"".join(pieces), form)
+        yield encode_single(b"".join(pieces), encoding)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import queue
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
+
+import flask
 
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
@@ -14,13 +16,13 @@ from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION
 from app.server.broker.base import Broker, Filter, Replay
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed
 from app.server.fanout.connection import DetachedConnection
-from app.server.fanout.fanout import Connection, Fanout
+from app.server.fanout.fanout import Fanout
+from app.server.transports.base import ServerParts, Transport, socket_options
 from app.server.wsgi import epoll
 from app.server.wsgi.admission import Admission
 from app.server.wsgi.loop import Loop
 from app.server.wsgi.peer import address_of, cut, peer_socket
 from app.server.wsgi.takeover import SocketOptions, Taken, set_options, take_over
-from tests.support.toy import NAME
 
 
 def line(event: str, data: str) -> bytes:
@@ -32,6 +34,8 @@ class LinesConnection(DetachedConnection):
     """A client's stream on the direct path."""
 
     __slots__ = ("_address", "_head", "_transport", "wanted")
+
+    wanted: Filter
 
     def __init__(self, transport: LinesTransport, wanted: Filter, taken: Taken, head: bytes, address: str):
         super().__init__(transport.fanout.flusher, taken.sock)
@@ -58,6 +62,9 @@ class LinesConnection(DetachedConnection):
 
 class LinesQueue:
     """A client's stream on the stock path: a queue on which the request's green thread waits; `None` ends it."""
+
+    detached = None
+    encoding = ""
 
     def __init__(self, transport: LinesTransport, wanted: Filter, environ: dict[str, Any]) -> None:
         self._transport = transport
@@ -94,21 +101,20 @@ class LinesQueue:
         self.queue.put(None)
 
 
-class LinesTransport:
-    """`app.server.fanout.fanout.Framing`, and the methods for the view."""
+class LinesTransport(Transport[LinesQueue]):
+    """`app.server.transports.base.Transport`, and the methods for the view."""
 
     def __init__(
         self, fanout: Fanout, broker: Broker, admission: Admission, options: SocketOptions, queue_max: int
     ) -> None:
         self.fanout, self.admission = fanout, admission
         self._broker, self._options, self._queue_max = broker, options, queue_max
-        fanout.register(NAME, self)
 
-    def frame(self, notification: Notification, form: str) -> bytes:
+    def frame(self, notification: Notification, encoding: str) -> bytes:
         """Return a notification's bytes, equal for all clients; only the direct path adds chunks here."""
         return chunk(line(EVENT_NOTIFICATION, notification.json))
 
-    def frame_notice(self, event: str, json: str, form: str) -> bytes:
+    def frame_notice(self, event: str, json: str, encoding: str) -> bytes:
         """Return the bytes of an event that has no position."""
         return chunk(line(event, json))
 
@@ -128,17 +134,17 @@ class LinesTransport:
         connection.open()
         self.fanout.subscribe(connection, since)
 
-    def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
+    def send(self, notification: Notification, connections: Sequence[LinesQueue]) -> None:
         """Put the notification into all queues; a slow consumer is disconnected and resumes from history."""
-        for connection in cast(Sequence[LinesQueue], connections):
+        for connection in connections:
             if connection.queue.qsize() >= self._queue_max:
                 self.fanout.unsubscribe(connection, CLOSED_SLOW)
                 connection.end(CLOSED_SLOW)
             else:
                 connection.queue.put(line(EVENT_NOTIFICATION, notification.json))
 
-    def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
-        for connection in cast(Sequence[LinesQueue], connections):
+    def send_notice(self, event: str, json: str, connections: Sequence[LinesQueue]) -> None:
+        for connection in connections:
             connection.queue.put(line(event, json))
 
     def open_queue(self, wanted: Filter, since: Position | None, environ: dict[str, Any]) -> LinesQueue:
@@ -159,3 +165,11 @@ class LinesTransport:
         connection.forget(self.fanout.flusher.loop)
         self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
         self.admission.leave(connection.address)
+
+
+def make(_app: flask.Flask, parts: ServerParts) -> LinesTransport:
+    """Make the transport of a server."""
+    queue_max = parts.settings.queue_notifications_max
+    return LinesTransport(
+        parts.fanout, parts.broker, parts.admission, socket_options(parts.settings), queue_max
+    )

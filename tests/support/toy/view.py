@@ -14,20 +14,27 @@ from app.server.wsgi.peer import address_of
 from tests.support.toy import NAME
 from tests.support.toy.transport import LinesTransport
 
-blueprint = flask.Blueprint(NAME, __name__)
-
 CONTENT_TYPE = "application/x-ndjson"
 
 
-@blueprint.get("/lines")
-def lines() -> flask.Response:
-    """Subscribe; the response ends when one side closes it."""
+def make_blueprint(transport: LinesTransport) -> flask.Blueprint:
+    """Return the view that opens the streams of `transport`."""
+    blueprint = flask.Blueprint(NAME, __name__)
+
+    @blueprint.get("/lines")
+    def lines() -> flask.Response:
+        """Subscribe; the response ends when one side closes it."""
+        return _open(transport)
+
+    return blueprint
+
+
+def _open(transport: LinesTransport) -> flask.Response:
     request, environ = flask.request, flask.request.environ
     topics = parse_topics(request.args.getlist("topic"), count_max=services().settings.topics_per_client_max)
     wanted = Filter(NAME, topics, services().devices.from_cookie(request.cookies.get(COOKIE)))
     text = request.args.get("last_event_id")
     since = position_or_unknown(text) if text else None
-    transport: LinesTransport = flask.current_app.extensions[NAME]
     services().admission.enter(address_of(environ))
     if services().takes_over(environ):
         return DetachedResponse(

@@ -56,6 +56,8 @@ class SocketIoConnection:
 
     __slots__ = ("_transport", "channel", "pid", "recovers", "replayed_count", "sid", "since", "wanted")
 
+    detached = None
+
     def __init__(self, transport: Sink, sid: str, request: ConnectRequest) -> None:
         self._transport = transport
         self.sid = sid
@@ -72,14 +74,14 @@ class SocketIoConnection:
         """The WebSocket that is subscribed in this connection's place."""
 
     @property
-    def is_deflated(self) -> bool:
-        """Return whether the library's WebSocket compresses for this client."""
-        return self._transport.is_deflated(self.sid)
-
-    @property
     def form(self) -> str:
         """Return the framing of this client's notifications."""
         return FORM_RECOVERING if self.recovers else FORM_PLAIN
+
+    @property
+    def encoding(self) -> str:
+        """Return that framing, with the compression of the library's WebSocket."""
+        return self.form + (DEFLATED if self._transport.is_deflated(self.sid) else "")
 
     def start(self, replay: Replay) -> None:
         """Send the gap if there is one, then the replay. CONNECT has been sent before."""
@@ -115,7 +117,7 @@ class SocketIoChannel(DetachedWebSocket):
         return self.subscription.wanted
 
     @property
-    def form(self) -> str:
+    def encoding(self) -> str:
         """Return the framing of this client's notifications, compression included."""
         assert self.subscription is not None
         return self.subscription.form + (DEFLATED if self.is_deflated else "")

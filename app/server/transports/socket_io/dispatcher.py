@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from app.server.transports.base import WsgiApp
+
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
-WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
 class _Stream:

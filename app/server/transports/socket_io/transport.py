@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
 
 import flask
 import socketio
@@ -13,13 +12,15 @@ from flask_socketio import SocketIO
 from app.core.errors import Malformed
 from app.core.notification import EncodedJSON, Notification, WireJSON
 from app.core.position import Position
-from app.core.wire import EVENT_NOTIFICATION, TRANSPORT_SOCKETIO
+from app.core.wire import EVENT_NOTIFICATION
 from app.server.broker.base import Broker
+from app.server.deliveries import COOKIE
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Closed
-from app.server.fanout.fanout import Connection, Fanout
+from app.server.fanout.fanout import Fanout
+from app.server.transports.base import ServerParts, Transport, WsgiApp, socket_options
 from app.server.transports.socket_io.connect_request import read_auth
 from app.server.transports.socket_io.connections import SocketIoChannel, SocketIoConnection
-from app.server.transports.socket_io.dispatcher import SocketIoDispatcher, WsgiApp
+from app.server.transports.socket_io.dispatcher import SocketIoDispatcher
 from app.server.transports.socket_io.engine.direct_websocket import direct_websocket
 from app.server.transports.socket_io.engine.limits import CONNECT_TIMEOUT_S, IncomingLimits
 from app.server.transports.socket_io.engine.server import Compresses, EngineServer
@@ -35,7 +36,7 @@ from app.server.wsgi.admission import Admission
 from app.server.wsgi.takeover import SocketOptions
 
 
-class SocketIoTransport:
+class SocketIoTransport(Transport[SocketIoConnection]):
     """The Socket.IO transport: frames notifications, subscribes clients after CONNECT, and ends their sessions."""
 
     def __init__(
@@ -101,21 +102,20 @@ class SocketIoTransport:
         conform(self._server, self._engine)
         self.socketio.on_event("connect", self._connect)
         self.socketio.on_event("disconnect", self._disconnect)
-        fanout.register(TRANSPORT_SOCKETIO, self)
 
     def wrap(self, app: WsgiApp) -> SocketIoDispatcher:
         """Return the WSGI application that serves Socket.IO's requests and passes all others to `app`."""
         return SocketIoDispatcher(app, self.socketio.sockio_mw)
 
-    def frame(self, notification: Notification, form: str) -> bytes:
-        """Return the whole WebSocket frame of a notification, the same for every client of `form`."""
-        return event_frame(EVENT_NOTIFICATION, notification.json, notification.id, form=form)
+    def frame(self, notification: Notification, encoding: str) -> bytes:
+        """Return the whole WebSocket frame of a notification, the same for every client of `encoding`."""
+        return event_frame(EVENT_NOTIFICATION, notification.json, notification.id, form=encoding)
 
-    def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
+    def send(self, notification: Notification, connections: Sequence[SocketIoConnection]) -> None:
         """Queue a notification for every connection, in one packet for plain and one for recovering clients."""
         plain: list[str] = []
         recovering: list[str] = []
-        for connection in cast(Sequence[SocketIoConnection], connections):
+        for connection in connections:
             if self._waiting_count(connection.sid) >= self._queue_max + connection.replayed_count:
                 self._fanout.unsubscribe(connection, CLOSED_SLOW)
                 connection.end(CLOSED_SLOW)
@@ -126,15 +126,14 @@ class SocketIoTransport:
         if recovering:
             self.emit(EVENT_NOTIFICATION, (notification.json, notification.id), recovering)
 
-    def frame_notice(self, event: str, json: str, form: str) -> bytes:
+    def frame_notice(self, event: str, json: str, encoding: str) -> bytes:
         """Return an event's frame, the same for everyone. It has no id, so nobody's offset moves."""
         # Uncompressed for everyone, which the protocol allows.
         return event_frame(event, json, "", form=FORM_PLAIN)
 
-    def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
+    def send_notice(self, event: str, json: str, connections: Sequence[SocketIoConnection]) -> None:
         """Queue an event without an id for every connection."""
-        sids = [each.sid for each in cast(Sequence[SocketIoConnection], connections)]
-        self.emit(event, (EncodedJSON(json),), sids)
+        self.emit(event, (EncodedJSON(json),), [each.sid for each in connections])
 
     def emit(self, event: str, arguments: tuple[str, ...], sids: list[str]) -> None:
         """Emit an event through the library; an argument that is JSON already is sent as it is."""
@@ -167,7 +166,7 @@ class SocketIoTransport:
         elif session is not None:
             session.close_for_reconnect()
 
-    def end_all(self) -> None:
+    def drain(self) -> None:
         """Close every session, including those that never subscribed."""
         for session in list(self._engine.sockets.values()):
             session.close_for_reconnect()
@@ -213,7 +212,7 @@ class SocketIoTransport:
         channel = found if isinstance(found, SocketIoChannel) else None
         if channel is not None:
             channel.subscription, connection.channel = connection, channel
-            self._fanout.subscribe(channel, connection.since, channel.form)
+            self._fanout.subscribe(channel, connection.since)
         else:
             self._fanout.subscribe(connection, connection.since)
         if sid not in self._connections:
@@ -226,7 +225,7 @@ class SocketIoTransport:
         connection = self._connections.get(sid)
         if connection is not None and connection.channel is None:
             channel.subscription, connection.channel = connection, channel
-            self._fanout.move(connection, channel, channel.form)
+            self._fanout.move(connection, channel)
 
     def left(self, channel: SocketIoChannel, reason: Closed) -> None:
         """Unsubscribe a WebSocket that has ended."""
@@ -269,3 +268,29 @@ class SocketIoTransport:
         engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
         found: EngineSession | None = self._engine.sockets.get(engineio_sid)
         return found
+
+
+def make(app: flask.Flask, parts: ServerParts) -> SocketIoTransport:
+    """Make the transport of a server."""
+    settings = parts.settings
+    return SocketIoTransport(
+        app,
+        parts.fanout,
+        parts.broker,
+        ping_interval_s=settings.ping_interval_s,
+        ping_timeout_s=settings.ping_timeout_s,
+        queue_max=settings.queue_notifications_max,
+        compresses=parts.compresses,
+        # All polls of a session must reach the same process, but several workers share one port.
+        polling=settings.workers == 1,
+        direct=settings.fanout == "direct" and parts.fanout.flusher.loop.is_possible,
+        socket_options=socket_options(settings),
+        admission=parts.admission,
+        limits=IncomingLimits(
+            packet_bytes_max=settings.packet_bytes_max,
+            packets_per_s=settings.packets_per_s_max,
+            packets_burst_max=10 * settings.packets_per_s_max,
+        ),
+        topics_max=settings.topics_per_client_max,
+        identify=lambda: parts.devices.from_cookie(flask.request.cookies.get(COOKIE)),
+    )

@@ -12,12 +12,10 @@ from app.i18n import refusal
 from app.server.broker.base import Filter
 from app.server.deliveries import COOKIE
 from app.server.transports.base import parse_topics
-from app.server.transports.sse import FORM_DEFLATED, FORM_PLAIN
+from app.server.transports.sse import FORM_DEFLATED, FORM_PLAIN, SseTransport
 from app.server.web.current import services
 from app.server.web.detached import DetachedResponse
 from app.server.wsgi.peer import address_of
-
-blueprint = flask.Blueprint("events", __name__)
 
 HEADERS = {
     "Cache-Control": "no-store, no-transform",  # A proxy that compresses would delay events (RFC 9111, 5.2.2.6).
@@ -34,9 +32,19 @@ POSITION = "Siar-Position"
 position instead, so that a client that breaks off there misses nothing."""
 
 
-@blueprint.get("/events")
-def events() -> flask.Response:
-    """Subscribe to notifications; the response lasts until one side ends it."""
+def make_blueprint(sse: SseTransport) -> flask.Blueprint:
+    """Return the view that opens the streams of `sse`."""
+    blueprint = flask.Blueprint("events", __name__)
+
+    @blueprint.get("/events")
+    def events() -> flask.Response:
+        """Subscribe to notifications; the response lasts until one side ends it."""
+        return _open(sse)
+
+    return blueprint
+
+
+def _open(sse: SseTransport) -> flask.Response:
     _check_query()
     wanted = Filter(
         TRANSPORT_SSE,
@@ -54,24 +62,24 @@ def events() -> flask.Response:
         return head
     since = _since()
     headers = HEADERS if since is None else {**HEADERS, POSITION: str(services().broker.position())}
-    form = FORM_PLAIN
+    encoding = FORM_PLAIN
     if flask.request.accept_encodings["gzip"] > 0 and services().compresses(environ):
-        form, headers = FORM_DEFLATED, {**headers, "Content-Encoding": "gzip"}
+        encoding, headers = FORM_DEFLATED, {**headers, "Content-Encoding": "gzip"}
     services().admission.enter(address_of(environ))
     if services().takes_over(environ):
-        sse = services().sse
         return DetachedResponse(
-            lambda environ, head: sse.open(wanted, since, environ, head, form),
+            lambda environ, head: sse.open(wanted, since, environ, head, encoding),
             content_type=CONTENT_TYPE,
             headers=headers,
         )
-    return _stock(wanted, since, form, headers)
+    return _stock(sse, wanted, since, encoding, headers)
 
 
-def _stock(wanted: Filter, since: Position | None, form: str, headers: dict[str, str]) -> flask.Response:
+def _stock(
+    sse: SseTransport, wanted: Filter, since: Position | None, encoding: str, headers: dict[str, str]
+) -> flask.Response:
     """Return the stream as an ordinary response, on the WSGI server's connection and thread."""
-    sse = services().sse
-    connection = sse.open_queue(wanted, since, flask.request.environ, form)
+    connection = sse.open_queue(wanted, since, flask.request.environ, encoding)
     response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=headers)
     response.call_on_close(lambda: sse.closed(connection))
     return response
