@@ -36,6 +36,9 @@ METRIC_WORDS = {
     "jitter_ms": MetricWords("Jitter (RFC 3550)", "jitter", "ms", "steadier", " of jitter"),
 }
 
+METRIC_KEYS = {"delay_ms_p50": "delay", "cpu_per_delivery_us": "cpu", "jitter_ms": "jitter"}
+"""Names of the metrics in keys of the catalogue."""
+
 STATE_WORDS: Mapping[str, str] = {
     SampleState.NO_CLOCK: "without a clock",
     SampleState.WIDE_U: "with too wide a bound",

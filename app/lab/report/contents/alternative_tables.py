@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.messages import Text
 from app.lab.analysis.alternative_methods import AlternativeMethods
 from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.comparison.study_method import Stamps
@@ -67,7 +68,7 @@ def _is_by_wall_clocks(rows: Sequence[AlternativeMethods]) -> bool:
     return any(each.study is not None and each.study.stamps is Stamps.WALL for each in rows)
 
 
-def _study(row: AlternativeMethods) -> tuple[str, ...]:
+def _study(row: AlternativeMethods) -> tuple[Text, ...]:
     study = row.study
     assert study is not None
     lower = row.comparison.a if study.first.difference_ms > 0 else row.comparison.b
@@ -81,7 +82,7 @@ def _study(row: AlternativeMethods) -> tuple[str, ...]:
     )
 
 
-def _methods(row: AlternativeMethods) -> tuple[str, ...]:
+def _methods(row: AlternativeMethods) -> tuple[Text, ...]:
     effect, normality, test = row.effect, row.normality, row.pooled.mann_whitney
     comparison = row.comparison
     return (

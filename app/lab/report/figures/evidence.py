@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.messages import Text
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison
 from app.lab.analysis.comparison.sentences import difference_title
@@ -72,7 +73,7 @@ def difference_table(comparisons: Sequence[Comparison]) -> Table:
     return Table(headings, [_difference(each) for each in comparisons], frozenset({0, 2, 9, 11}))
 
 
-def _difference(comparison: Comparison) -> tuple[str, ...]:
+def _difference(comparison: Comparison) -> tuple[Text, ...]:
     words = METRIC_WORDS[comparison.metric]
     holm, same = comparison.holm_interval, comparison.equivalence_interval
     return (

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from app.core.messages import Text
 from app.core.trial import Severity
 from app.i18n import LANGUAGES
 from app.lab.analysis.alternative_methods import single_trial_sentences
@@ -107,7 +108,7 @@ def split_cells(row: SummaryRow) -> tuple[str, ...]:
     )
 
 
-def difference_cells(comparison: Comparison) -> tuple[str, ...]:
+def difference_cells(comparison: Comparison) -> tuple[Text, ...]:
     """Return a row of the differences, by `DIFFERENCE_HEADINGS`."""
     words = METRIC_WORDS[comparison.metric]
     return (
