@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.core.messages import Text
+from app.core.messages import Message, Text
 from app.lab.analysis.alternative_methods import AlternativeMethods
 from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.comparison.study_method import Stamps
@@ -12,30 +12,7 @@ from app.lab.analysis.words import arm_title, number
 from app.lab.report.document import Table
 from app.lab.report.statements import verdict_words
 
-CLOCKS_PART = (
-    " Clocks' part: what of that one difference goes once the same arrivals are read by corrected clocks."
-)
-
-STUDY_NOTE = (
-    "The published study's method on this run's raw stamps: one trial of each, clocks set once at a client's first "
-    "arrival and never corrected, means compared. Each block is taken in turn as if it had been the only one: what one "
-    "measurement would have said. Setting the clocks once is kinder than the study, which never did."
-    + CLOCKS_PART
-)
-
-WALL_NOTE = (
-    "The published study's method on this run's raw stamps: one trial of each, arrivals by the phones' own wall clocks, "
-    "never set and never corrected, means compared. Each block is taken in turn as if it had been the only one: what one "
-    "measurement would have said. A wall clock that is off shifts both means alike, and can make them negative; one that "
-    "drifts or is set in between moves the difference." + CLOCKS_PART
-)
-
-METHODS_NOTE = (
-    "A12: chance that a trial of the second arm is above one of the first. Shapiro-Wilk is on block differences, for "
-    "information. Mann-Whitney is on pooled samples, as the library study used it; it ignores trials, blocks, clients and order, and "
-    "finds differences that are not there in a quarter of runs and more. Blocks: for 80 % power at the size and spread "
-    "seen, by the paired t test."
-)
+METHODS_NOTE = Message("note.methods")
 
 
 def study_table(rows: Sequence[AlternativeMethods]) -> Table:
@@ -50,9 +27,9 @@ def study_table(rows: Sequence[AlternativeMethods]) -> Table:
     return Table(headings[shown], cells, frozenset({3, 7, 8}))
 
 
-def study_note(rows: Sequence[AlternativeMethods]) -> str:
+def study_note(rows: Sequence[AlternativeMethods]) -> Message:
     """Return the note below that table, which says how clocks were treated."""
-    return WALL_NOTE if _is_by_wall_clocks(rows) else STUDY_NOTE
+    return Message("note.once.wall" if _is_by_wall_clocks(rows) else "note.once")
 
 
 def methods_table(rows: Sequence[AlternativeMethods]) -> Table:

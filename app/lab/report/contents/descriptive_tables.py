@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.arm_rows import DescriptiveRow
 from app.lab.analysis.descriptive.figures.catalogue import COUNTED, Characteristic, Figure, figures_of
@@ -12,12 +13,7 @@ from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import arm_title, count_of, number
 from app.lab.report.document import Table
 
-SECONDS_NOTE = (
-    "The edge-device study's Tables I and II for this run: levels are of the seconds that have a value, rates of all "
-    "seconds, intervals as they were (nothing subtracted). A second without arrivals is zero traffic and a blank delay. "
-    "CPU is in percent of all cores, as there; the kernel's is the whole machine's, in ticks of 10 ms. What goes up is counted "
-    "where simulated clients hand it to TCP; browsers do not say it, and it is blank."
-)
+SECONDS_NOTE = Message("note.seconds")
 
 
 def characteristic_tables(analysis: Analysis, rows: Sequence[DescriptiveRow]) -> list[tuple[str, Table]]:
