@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.core.messages import Text
+from app.core.messages import Message, Text
 
 _NAME = re.compile(r'aria-labelledby="([a-z0-9-]+)-t ')
 
@@ -28,6 +28,11 @@ class Table:
     """Indices of columns that hold words instead of figures."""
     verbatim: bool = False
     """True when cells are shown as they were recorded, and so are not translated."""
+
+
+def headings_of(*names: str) -> tuple[Message, ...]:
+    """Return headings of a table by their names in the catalogue."""
+    return tuple(Message(f"heading.{name}") for name in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from app.lab.analysis.alternative_methods import AlternativeMethods
 from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.comparison.study_method import Stamps
 from app.lab.analysis.words import arm_title, number
-from app.lab.report.document import Table
+from app.lab.report.document import Table, headings_of
 from app.lab.report.statements import verdict_words
 
 METHODS_NOTE = Message("note.methods")
@@ -17,10 +17,10 @@ METHODS_NOTE = Message("note.methods")
 
 def study_table(rows: Sequence[AlternativeMethods]) -> Table:
     """Return the study's conclusion next to the corrected one."""
-    headings = (
-        *("clients", "one trial, first arm ms", "second arm ms", "the study would say"),
-        *("blocks that say first lower", "second lower", "clock drift ms", "corrected verdict", "agrees"),
-        *("clocks' part ms", "wall clock off by ms"),
+    headings = headings_of(
+        *("clients", "one_trial,_first_arm_ms", "second_arm_ms", "the_study_would_say"),
+        *("blocks_that_say_first_lower", "second_lower", "clock_drift_ms", "corrected_verdict", "agrees"),
+        *("clocks_part_ms", "wall_clock_off_by_ms"),
     )
     shown = slice(None if _is_by_wall_clocks(rows) else -1)
     cells = [_study(each)[shown] for each in rows if each.study]

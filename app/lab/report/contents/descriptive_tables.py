@@ -11,7 +11,7 @@ from app.lab.analysis.descriptive.figures.catalogue import COUNTED, Characterist
 from app.lab.analysis.metrics.telemetry import LevelRow
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import arm_title, count_of, number
-from app.lab.report.document import Table
+from app.lab.report.document import Table, headings_of
 
 SECONDS_NOTE = Message("note.seconds")
 
@@ -47,7 +47,7 @@ def formulas_table() -> Table:
         for characteristic in Characteristic
         for figure in figures_of(characteristic)
     ]
-    return Table(("figure", "unit", "formula", "source"), rows, frozenset({0, 1, 2, 3}))
+    return Table(headings_of("figure", "unit", "formula", "source"), rows, frozenset({0, 1, 2, 3}))
 
 
 def levels_table(rows: Sequence[DescriptiveRow]) -> Table:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.core.messages import Text
+from app.core.messages import Message, Text
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison
 from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.summary import CURVE_POINTS_MAX
 from app.lab.analysis.words import METRIC_WORDS, arm_title, clients, interval, number
-from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.labels import left_for
 from app.lab.report.figures.series import rows_at, rows_legend
 from app.lab.report.figures.svg import Axis, Panel
@@ -66,9 +66,9 @@ def curve_figure(analysis: Analysis) -> Figure:
 
 def difference_table(comparisons: Sequence[Comparison]) -> Table:
     """Return the paired differences with their intervals, margins and verdicts."""
-    headings = (
-        *("metric", "clients", "b - a", "difference", "95 % interval", "Holm level %", "Holm interval"),
-        *("90 % interval", "margin ±", "equivalent", "blocks", "verdict"),
+    headings = headings_of(
+        *("metric", "clients", "b_-_a", "difference", "95_%_interval", "holm_level_%", "holm_interval"),
+        *("90_%_interval", "margin_±", "equivalent", "blocks", "verdict"),
     )
     return Table(headings, [_difference(each) for each in comparisons], frozenset({0, 2, 9, 11}))
 
@@ -86,7 +86,7 @@ def _difference(comparison: Comparison) -> tuple[Text, ...]:
         interval(holm.low, holm.high),
         interval(same.low, same.high),
         number(comparison.margin),
-        "yes" if comparison.equivalent else "no",
+        Message("cell.yes" if comparison.equivalent else "cell.no"),
         str(comparison.blocks),
         verdict_words(comparison),
     )

@@ -15,7 +15,7 @@ from app.lab.analysis.comparison.factors import (
     factor_table,
 )
 from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
-from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.labels import left_for, row_name
 from app.lab.report.figures.svg import Axis, Panel
 
@@ -48,9 +48,9 @@ def factor_figure(analysis: Analysis, tables: Sequence[FactorTable]) -> Figure |
 
 def effects_table(tables: Sequence[FactorTable]) -> Table:
     """Return every effect on every metric."""
-    headings = (
-        *("metric", "kind", "factor", "from", "to", "effect", "95 % interval", "Holm p"),
-        *("pairs per block", "blocks"),
+    headings = headings_of(
+        *("metric", "kind", "factor", "from", "to", "effect", "95_%_interval", "holm_p"),
+        *("pairs_per_block", "blocks"),
     )
     rows = [
         (
@@ -69,7 +69,9 @@ def effects_table(tables: Sequence[FactorTable]) -> Table:
 
 def share_table(analysis: Analysis) -> Table | None:
     """Return each factor's share of the arms' differences from the first; `None` where no arm differs in several factors."""
-    headings = ("metric", "clients", "difference", "factor", "from", "to", "share of it", "95 % interval")
+    headings = headings_of(
+        "metric", "clients", "difference", "factor", "from", "to", "share_of_it", "95_%_interval"
+    )
     rows = [
         (
             *(_metric(metric), str(clients), title, part.factor, _level(part.before), _level(part.after)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.over_time import STRETCHES_MAX, Stretch, over_time
 from app.lab.analysis.words import arm_title, clients, number
-from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import category_shift, rows_at, rows_legend
 from app.lab.report.figures.svg import Axis, Panel
 
@@ -58,7 +58,7 @@ def _drawing(analysis: Analysis, count: int) -> str:
 
 def _table(analysis: Analysis) -> Table:
     return Table(
-        ("arm", "clients", "from s", "to s", "n", "lowest ms", "median ms", "highest ms"),
+        headings_of("arm", "clients", "from_s", "to_s", "n", "lowest_ms", "median_ms", "highest_ms"),
         [
             (
                 *(arm_title(row.arm), str(row.clients), number(each.from_s), number(each.to_s)),

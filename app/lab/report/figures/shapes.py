@@ -10,7 +10,7 @@ from app.lab.analysis.descriptive.shapes import HALF, ClientBox, Nine, boxes, pl
 from app.lab.analysis.metrics.positions import PositionFigures
 from app.lab.analysis.statistics.quantile import median
 from app.lab.analysis.words import arm_title, clients, number
-from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import category_shift, rows_at, rows_legend
 from app.lab.report.figures.svg import Axis, Panel
 
@@ -52,16 +52,16 @@ def boxes_figure(analysis: Analysis) -> Figure:
             for count in analysis.client_counts
         ),
         Table(
-            (
+            headings_of(
                 "arm",
                 "clients",
                 "client",
                 "n",
-                "lowest ms",
-                "quarter ms",
-                "median ms",
-                "three quarters ms",
-                "highest ms",
+                "lowest_ms",
+                "quarter_ms",
+                "median_ms",
+                "three_quarters_ms",
+                "highest_ms",
             ),
             [
                 (
@@ -91,7 +91,7 @@ def places_figure(analysis: Analysis) -> Figure | None:
         "(from sent to the client's write) at each place in that order.",
         tuple(Drawing(clients(count), _places_drawing(analysis, count)) for count in counts),
         Table(
-            ("arm", "clients", "spread ms", "us per place", "same client first"),
+            headings_of("arm", "clients", "spread_ms", "us_per_place", "same_client_first"),
             [
                 (
                     *(arm_title(row.arm), str(row.clients)),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients, number
-from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import (
     Lines,
     against_clients,
@@ -124,7 +124,7 @@ def _table_per_client(rows: Sequence[tuple[int, SummaryRow]], count: int, drawn:
             )
         overall = published_text(repeated_study().delay_at(row.arm.transport, count))
         found.append((arm_title(row.arm), "all", number(row.delay_ms_mean), "-", "-", overall))
-    return Table(("arm", "client", "mean ms", "lowest ms", "highest ms", "published s"), found)
+    return Table(headings_of("arm", "client", "mean_ms", "lowest_ms", "highest_ms", "published_s"), found)
 
 
 def _delay_against_clients(analysis: Analysis) -> Figure:
@@ -150,7 +150,7 @@ def _delay_against_clients(analysis: Analysis) -> Figure:
             Drawing("Both, on one logarithmic axis in ms", _together(analysis, lines, published)),
         ),
         Table(
-            ("arm", "clients", "mean ms", "published s"),
+            headings_of("arm", "clients", "mean_ms", "published_s"),
             [
                 (
                     arm_title(row.arm),
