@@ -8,14 +8,12 @@ language. Backticks enclose what a reader types or looks up: renderers set it in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from app.core.messages import Message, Text
-
-_NAME = re.compile(r'aria-labelledby="([a-z0-9-]+)-t ')
+from app.lab.report.panel import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +35,10 @@ def headings_of(*names: str) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """One panel of a figure: a heading and its SVG."""
+    """One panel of a figure, with its heading."""
 
     heading: Text
-    svg: str
+    picture: Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +185,3 @@ def drawn_in(blocks: Sequence[Block]) -> Iterator[Drawn]:
 def figures_of(document: Document) -> list[Drawn]:
     """Return every figure of a document, in order."""
     return [each for section in document.sections for each in drawn_in(section.blocks)]
-
-
-def drawing_name(drawing: Drawing) -> str:
-    """Return the name under which the panel was drawn; it is unique in a report, and fit for a file name."""
-    found = _NAME.search(drawing.svg)
-    if found is None:
-        raise ValueError("a drawing without a name was not drawn by a panel")
-    return found[1]

@@ -11,9 +11,9 @@ from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.summary import CURVE_POINTS_MAX
 from app.lab.analysis.words import METRIC_WORDS, arm_title, clients, interval, number
 from app.lab.report.document import Drawing, Figure, Table, headings_of
-from app.lab.report.figures.labels import left_for
 from app.lab.report.figures.series import rows_at, rows_legend
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.labels import left_for
+from app.lab.report.panel import Axis, Panel, Picture
 from app.lab.report.statements import verdict_words
 
 CURVE_SHARE = 0.99
@@ -117,9 +117,9 @@ def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
         if each.estimate is not None:
             panel.estimate(each.estimate, place)
     described = "; ".join(f"{clients(each.clients)}: {number(each.estimate)} {words.unit}" for each in group)
-    svg = panel.svg(name, title=f"{words.title}: {difference_title(first)}", description=described)
+    picture = Picture(panel, name, title=f"{words.title}: {difference_title(first)}", description=described)
     sides = f"left: {arm_title(first.b)} lower, right: {arm_title(first.a)} lower"
-    return Drawing(f"{words.title}, {words.unit} ({sides})", svg)
+    return Drawing(f"{words.title}, {words.unit} ({sides})", picture)
 
 
 def _ends(comparison: Comparison) -> list[float]:
@@ -132,7 +132,7 @@ def _ends(comparison: Comparison) -> list[float]:
     return [value for value in ends if value is not None]
 
 
-def _curves(analysis: Analysis, count: int) -> str:
+def _curves(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     tops = [top for _, row in rows if (top := _quantile(row.curve.delay_ms, CURVE_SHARE)) is not None]
     x = Axis.from_zero("delay, ms", tops)
@@ -145,7 +145,9 @@ def _curves(analysis: Analysis, count: int) -> str:
     if not tops:
         panel.note("no valid block")
     described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
-    return panel.svg(f"curve{count}", title=f"Distribution of delay, {clients(count)}", description=described)
+    return Picture(
+        panel, f"curve{count}", title=f"Distribution of delay, {clients(count)}", description=described
+    )
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float | None:

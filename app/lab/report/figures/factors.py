@@ -16,8 +16,8 @@ from app.lab.analysis.comparison.factors import (
 )
 from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
 from app.lab.report.document import Drawing, Figure, Table, headings_of
-from app.lab.report.figures.labels import left_for, row_name
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.labels import left_for, row_name
+from app.lab.report.panel import Axis, Panel, Picture
 
 METRICS = ("delay_ms_p50", "cpu_per_delivery_us")
 
@@ -137,8 +137,8 @@ def _forest(name: str, table: FactorTable) -> Drawing:
         if each.estimate is not None:
             panel.estimate(each.estimate, place)
     described = "; ".join(f"{_label(each)}: {number(each.estimate)} {words.unit}" for each in rows)
-    svg = panel.svg(name, title=f"Effects on {words.short}", description=described)
-    return Drawing(f"{words.title}, {words.unit}", svg)
+    picture = Picture(panel, name, title=f"Effects on {words.short}", description=described)
+    return Drawing(f"{words.title}, {words.unit}", picture)
 
 
 def _label(effect: Effect) -> str:

@@ -7,7 +7,7 @@ from app.lab.analysis.descriptive.over_time import STRETCHES_MAX, Stretch, over_
 from app.lab.analysis.words import arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import category_shift, rows_at, rows_legend
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 
 ROWS_PER_ARM = 6
 """Rows per arm of the table, which is coarser than the drawing."""
@@ -26,7 +26,7 @@ def time_figure(analysis: Analysis) -> Figure:
     )
 
 
-def _drawing(analysis: Analysis, count: int) -> str:
+def _drawing(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     stretches = {series: over_time(analysis, row) for series, row in rows}
     every = [each for own in stretches.values() for each in own]
@@ -51,8 +51,11 @@ def _drawing(analysis: Analysis, count: int) -> str:
         f"{arm_title(row.arm)}: highest {number(max((each.high_ms for each in stretches[series]), default=None))} ms"
         for series, row in rows
     )
-    return panel.svg(
-        f"time{count}", title=f"Delay over the course of a trial, {clients(count)}", description=described
+    return Picture(
+        panel,
+        f"time{count}",
+        title=f"Delay over the course of a trial, {clients(count)}",
+        description=described,
     )
 
 

@@ -10,7 +10,7 @@ from app.lab.analysis.metrics.telemetry import Series
 from app.lab.analysis.words import arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table
 from app.lab.report.figures.series import series_of_arms
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 
 SECONDS_MIN = 3
 """Shortest trial that is drawn, in seconds."""
@@ -53,7 +53,7 @@ def _panel(
     unit: str,
     line: Callable[[SecondsRow], Series],
     length: int,
-) -> str:
+) -> Picture:
     values = [value for row in rows for value in line(row)[:length] if value is not None]
     panel = Panel(
         Axis("second", 0.0, float(length - 1)), Axis.from_zero(unit, values), series_of_arms(analysis)
@@ -64,7 +64,7 @@ def _panel(
         points = [(float(at), value) for at, value in enumerate(line(row)[:length]) if value is not None]
         panel.line(points, series, marks=length <= 30)
     described = "; ".join(f"{arm_title(row.arm)}: {_middle(line(row)[:length])}" for row in rows)
-    return panel.svg(name, title=f"{title}, {unit}", description=described)
+    return Picture(panel, name, title=f"{title}, {unit}", description=described)
 
 
 def _middle(series: Series) -> str:

@@ -12,7 +12,7 @@ from app.lab.analysis.statistics.quantile import median
 from app.lab.analysis.words import arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import category_shift, rows_at, rows_legend
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 
 Item = TypeVar("Item")
 
@@ -105,7 +105,7 @@ def places_figure(analysis: Analysis) -> Figure | None:
     )
 
 
-def _nines_drawing(analysis: Analysis, count: int) -> str:
+def _nines_drawing(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     own = _by_series(analysis, count, tails(analysis))
     end = max((tail[-1].nines for tail in own.values() if tail), default=1.0)
@@ -140,7 +140,7 @@ def _nines_drawing(analysis: Analysis, count: int) -> str:
         for series, row in rows
         if own[series]
     )
-    return panel.svg(f"nines{count}", title=f"Delay by nines, {clients(count)}", description=described)
+    return Picture(panel, f"nines{count}", title=f"Delay by nines, {clients(count)}", description=described)
 
 
 def _delays_at_nines(tail: Sequence[Nine]) -> list[str]:
@@ -148,7 +148,7 @@ def _delays_at_nines(tail: Sequence[Nine]) -> list[str]:
     return [number(found.get(nine)) for _, nine in NINES_SHOWN]
 
 
-def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> str:
+def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> Picture:
     rows = rows_at(analysis, count)
     shown = {series: own[:drawn] for series, own in _by_series(analysis, count, boxes(analysis)).items()}
     every: list[ClientBox] = [each for own in shown.values() for each in own]
@@ -167,7 +167,9 @@ def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> str:
             panel.range_up(x, each.q1_ms, each.q3_ms, series, thick=True)
             panel.marker(x, each.middle_ms, series)
     described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
-    return panel.svg(f"boxes{count}", title=f"Delay of each client, {clients(count)}", description=described)
+    return Picture(
+        panel, f"boxes{count}", title=f"Delay of each client, {clients(count)}", description=described
+    )
 
 
 def _by_series(analysis: Analysis, count: int, items: Sequence[Item]) -> dict[int, Item]:
@@ -180,7 +182,7 @@ def _by_series(analysis: Analysis, count: int, items: Sequence[Item]) -> dict[in
     }
 
 
-def _places_drawing(analysis: Analysis, count: int) -> str:
+def _places_drawing(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     lines = {
         series: _by_place(found) for series, found in _by_series(analysis, count, places(analysis)).items()
@@ -198,8 +200,8 @@ def _places_drawing(analysis: Analysis, count: int) -> str:
         for series, row in rows
         if lines[series]
     )
-    return panel.svg(
-        f"places{count}", title=f"Who is written to first, {clients(count)}", description=described
+    return Picture(
+        panel, f"places{count}", title=f"Who is written to first, {clients(count)}", description=described
     )
 
 

@@ -19,7 +19,7 @@ from app.lab.report.figures.series import (
     series_of_arms,
     series_of_transports,
 )
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 from app.lab.studies.published import repeated_study
 
 POINTS = "% of machine"
@@ -50,7 +50,7 @@ def _cpu_at(analysis: Analysis, count: int) -> Figure:
     )
 
 
-def _measured_at(analysis: Analysis, count: int, title: str) -> str:
+def _measured_at(analysis: Analysis, count: int, title: str) -> Picture:
     rows = rows_at(analysis, count)
     names = [arm_title(row.arm) for _, row in rows]
     values = [value for _, row in rows for value in row.delta_points_by_trial]
@@ -64,7 +64,7 @@ def _measured_at(analysis: Analysis, count: int, title: str) -> str:
         if row.delta_points is not None:
             panel.marker(series - 0.15, row.delta_points, series)
     described = "; ".join(f"{arm_title(row.arm)} {number(row.delta_points)} points" for _, row in rows)
-    return panel.svg(f"cpu{count}", title=title, description=described)
+    return Picture(panel, f"cpu{count}", title=title, description=described)
 
 
 def _published_at(analysis: Analysis, count: int) -> list[Drawing]:
@@ -80,8 +80,10 @@ def _published_at(analysis: Analysis, count: int) -> list[Drawing]:
     for place, (series, mean) in enumerate(found):
         panel.marker(place, mean.value, series)
     described = "; ".join(f"{TRANSPORT_TITLES[mean.transport]} {mean.value} points" for _, mean in found)
-    svg = panel.svg(f"cpu{count}p", title=f"Published mean CPU, {clients(count)}", description=described)
-    return [Drawing("Published, points (mean of three readings)", svg)]
+    picture = Picture(
+        panel, f"cpu{count}p", title=f"Published mean CPU, {clients(count)}", description=described
+    )
+    return [Drawing("Published, points (mean of three readings)", picture)]
 
 
 def _cpu_against_clients(analysis: Analysis) -> Figure:

@@ -27,7 +27,7 @@ from app.lab.report.figures.series import (
     series_of_arms,
     series_of_transports,
 )
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 from app.lab.studies.published import repeated_study
 
 MARKERS_LARGE_MAX = 40
@@ -61,7 +61,7 @@ def _delay_per_client(analysis: Analysis, count: int) -> Figure:
                 panel.marker(x, mean.mean_ms, series, small=drawn * len(rows) > MARKERS_LARGE_MAX)
     title = f"Mean delay per client, {clients(count)}"
     measured = Drawing(
-        "This run, ms", panel.svg(f"delay{count}", title=title, description=_means_in_words(rows))
+        "This run, ms", Picture(panel, f"delay{count}", title=title, description=_means_in_words(rows))
     )
     cut = f" The first {drawn} clients are shown." if drawn < seats else ""
     return Figure(
@@ -95,7 +95,9 @@ def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
     described = "; ".join(f"{TRANSPORT_TITLES[each.transport]} {each.value} s" for each in means)
     yield Drawing(
         "Published, s (line: mean of all its clients)",
-        panel.svg(f"delay{count}p", title=f"Published mean delay, {clients(count)}", description=described),
+        Picture(
+            panel, f"delay{count}p", title=f"Published mean delay, {clients(count)}", description=described
+        ),
     )
 
 
@@ -164,7 +166,7 @@ def _delay_against_clients(analysis: Analysis) -> Figure:
     )
 
 
-def _together(analysis: Analysis, lines: Lines, published: Lines) -> str:
+def _together(analysis: Analysis, lines: Lines, published: Lines) -> Picture:
     """Return a drawing of measured and published delays on one logarithmic axis, with a name at each group of lines."""
     in_ms = {series: [(x, 1000 * y) for x, y in points] for series, points in published.items()}
     heights = [y for each in (lines, in_ms) for points in each.values() for _, y in points]
@@ -176,7 +178,8 @@ def _together(analysis: Analysis, lines: Lines, published: Lines) -> str:
     for which, words in ((in_ms, "published"), (lines, "this run")):
         if lowest := min((y for points in which.values() for _, y in points if y > 0), default=None):
             panel.caption(lowest, words)
-    return panel.svg(
+    return Picture(
+        panel,
         "delaynb",
         title="Measured and published mean delay on one logarithmic axis",
         description="The published delays, in the hundreds of milliseconds, lie far above those of this run.",
