@@ -36,15 +36,15 @@ Say = Callable[[Text], str]
 class Axis:
     """Values along one side of a panel."""
 
-    label: str
+    label: Text
     low: float
     high: float
     log: bool = False
-    names: Mapping[float, str] | None = None
+    names: Mapping[float, Text] | None = None
     """Labels of ticks by value, where the values are categories."""
 
     @classmethod
-    def from_zero(cls, label: str, values: Iterable[float]) -> Axis:
+    def from_zero(cls, label: Text, values: Iterable[float]) -> Axis:
         """Make an axis from 0, or from below the lowest negative value, to a round number above the highest."""
         known = [*values, 0.0]
         step = _step(max(known) - min(known))
@@ -53,14 +53,14 @@ class Axis:
         )
 
     @classmethod
-    def decades(cls, label: str, values: Iterable[float]) -> Axis:
+    def decades(cls, label: Text, values: Iterable[float]) -> Axis:
         """Make a logarithmic axis of whole powers of ten around the positive values."""
         known = [value for value in values if value > 0] or [1.0]
         low, high = math.floor(math.log10(min(known))), math.ceil(math.log10(max(known)))
         return cls(label, 10.0**low, 10.0 ** max(high, low + 1), log=True)
 
     @classmethod
-    def categories(cls, label: str, names: Sequence[str]) -> Axis:
+    def categories(cls, label: Text, names: Sequence[Text]) -> Axis:
         """Make an axis of the values 0, 1, 2, ... with a name each."""
         return cls(
             label, -0.5, max(len(names), 1) - 0.5, names={float(i): name for i, name in enumerate(names)}
@@ -72,7 +72,7 @@ class Axis:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
-    def ticks(self) -> dict[float, str]:
+    def ticks(self) -> dict[float, Text]:
         """Return the labels of ticks by value."""
         if self.names is not None:
             return dict(self.names)
@@ -283,7 +283,7 @@ def _text(x: float, y: float, words: str, anchor: str, rest: str = "") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{rest}>{escape(words)}</text>'
 
 
-def _thinned(ticks: Mapping[float, str]) -> dict[float, str]:
+def _thinned(ticks: Mapping[float, Text]) -> dict[float, Text]:
     """Return every n-th tick, so that at most nine labels remain."""
     every = math.ceil(len(ticks) / 9)
     return {value: words for index, (value, words) in enumerate(ticks.items()) if index % every == 0}

@@ -30,11 +30,8 @@ def forest_figure(analysis: Analysis) -> Figure:
         groups.setdefault((each.metric, each.b.name), []).append(each)
     drawings = [_forest(f"forest{index}", group) for index, group in enumerate(groups.values())]
     return Figure(
-        "Differences between the arms, paired by block",
-        "Marker: Hodges-Lehmann estimate. Thick line: exact 95 % interval. Thin line: the interval at the Holm "
-        "level, which decides the verdict. Strokes: ends of the 90 % interval, which must lie inside the shaded margin "
-        "for arms to be equivalent. A marker without a line has too few "
-        "blocks. Delay is the confirmatory question; CPU and jitter are secondary.",
+        Message("figure.forest"),
+        Message("caption.forest"),
         tuple(drawings),
         difference_table(analysis.comparisons),
     )
@@ -44,7 +41,7 @@ def curve_figure(analysis: Analysis) -> Figure:
     """Return the figure of delay distributions at each count of clients."""
     counts = analysis.client_counts
     return Figure(
-        "Share of notifications that had arrived after so many ms",
+        Message("figure.curves"),
         "All samples of the valid blocks, pooled: it describes, and proves nothing. Marker: median. The axis reaches to "
         f"the {100 * CURVE_SHARE:g} % point at least; the longest delays are in the last column of the table. Thinned to at "
         f"most {CURVE_POINTS_MAX} evenly spaced ranks, the first and the last among them.",
@@ -136,14 +133,14 @@ def _curves(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     tops = [top for _, row in rows if (top := _quantile(row.curve.delay_ms, CURVE_SHARE)) is not None]
     x = Axis.from_zero("delay, ms", tops)
-    panel = Panel(x, Axis("share of samples", 0.0, 1.0), rows_legend(rows))
+    panel = Panel(x, Axis(Message("figure.curves.axis"), 0.0, 1.0), rows_legend(rows))
     for series, row in rows:
         points = zip(row.curve.delay_ms, row.curve.share, strict=True)
         panel.line([point for point in points if x.low <= point[0] <= x.high], series, marks=False)
         if row.delay_ms_p50 is not None:
             panel.marker(row.delay_ms_p50, 0.5, series)
     if not tops:
-        panel.note("no valid block")
+        panel.note(Message("figure.empty"))
     described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
     return Picture(
         panel, f"curve{count}", title=f"Distribution of delay, {clients(count)}", description=described

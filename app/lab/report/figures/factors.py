@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.factors import (
     Contribution,
@@ -43,7 +44,7 @@ def factor_figure(analysis: Analysis, tables: Sequence[FactorTable]) -> Figure |
     if not any(table.effects for table in tables):
         return None
     drawings = tuple(_forest(f"factors{index}", table) for index, table in enumerate(tables) if table.effects)
-    return Figure("What each factor adds", NOTE + _confounded(tables), drawings, effects_table(tables))
+    return Figure(Message("figure.factors"), NOTE + _confounded(tables), drawings, effects_table(tables))
 
 
 def effects_table(tables: Sequence[FactorTable]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.over_time import STRETCHES_MAX, Stretch, over_time
 from app.lab.analysis.words import arm_title, clients, number
@@ -17,7 +18,7 @@ def time_figure(analysis: Analysis) -> Figure:
     """Return the figure: a drawing for each count of clients, and a table with a few rows per arm."""
     counts = analysis.client_counts
     return Figure(
-        "Delay over the course of a trial",
+        Message("figure.over_time"),
         f"Thinned: each trial is cut into at most {STRETCHES_MAX} stretches of equal length, and all samples of the valid blocks "
         "that were due in one are pooled. Line: their median. Small marks: their lowest and their highest, so that no "
         "extreme is lost. The scale is logarithmic; what is not above 0 has no place on it.",
@@ -31,7 +32,7 @@ def _drawing(analysis: Analysis, count: int) -> Picture:
     stretches = {series: over_time(analysis, row) for series, row in rows}
     every = [each for own in stretches.values() for each in own]
     panel = Panel(
-        Axis.from_zero("seconds since the first was due", [each.to_s for each in every]),
+        Axis.from_zero(Message("figure.over_time.axis"), [each.to_s for each in every]),
         Axis.decades("delay, ms", [value for each in every for value in (each.low_ms, each.high_ms)]),
         rows_legend(rows),
     )
@@ -46,7 +47,7 @@ def _drawing(analysis: Analysis, count: int) -> Picture:
                 points.append((x, each.middle_ms))
         panel.line(points, series, marks=False)
     if not every:
-        panel.note("no valid block")
+        panel.note(Message("figure.empty"))
     described = "; ".join(
         f"{arm_title(row.arm)}: highest {number(max((each.high_ms for each in stretches[series]), default=None))} ms"
         for series, row in rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.seconds import SecondsRow, seconds
 from app.lab.analysis.metrics.telemetry import Series
@@ -56,10 +57,12 @@ def _panel(
 ) -> Picture:
     values = [value for row in rows for value in line(row)[:length] if value is not None]
     panel = Panel(
-        Axis("second", 0.0, float(length - 1)), Axis.from_zero(unit, values), series_of_arms(analysis)
+        Axis(Message("seconds.second"), 0.0, float(length - 1)),
+        Axis.from_zero(unit, values),
+        series_of_arms(analysis),
     )
     if not values:
-        panel.note("not recorded")
+        panel.note(Message("seconds.not_recorded"))
     for series, row in enumerate(rows):
         points = [(float(at), value) for at, value in enumerate(line(row)[:length]) if value is not None]
         panel.line(points, series, marks=length <= 30)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import TRANSPORT_TITLES, arm_title
@@ -88,7 +89,7 @@ def against_clients(
     values = [y for points in lines.values() for _, y in points]
     panel = Panel(count_axis(lines), Axis.from_zero(y_label, values), legend)
     if not values:
-        panel.note("no valid block")
+        panel.note(Message("figure.empty"))
     for series, points in lines.items():
         panel.line(points, series)
     return Picture(panel, name, title=title, description="; ".join(_descriptions(lines, legend)))

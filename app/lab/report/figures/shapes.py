@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.shapes import HALF, ClientBox, Nine, boxes, places, tails
 from app.lab.analysis.metrics.positions import PositionFigures
@@ -26,9 +27,8 @@ NINES_SHOWN = (("50 %", HALF), ("90 %", 1.0), ("99 %", 2.0), ("99.9 %", 3.0), ("
 def nines_figure(analysis: Analysis) -> Figure:
     """Return tail quantiles by nines, with a drawing for each count of clients."""
     return Figure(
-        "Delay by nines",
-        "All samples of the valid blocks, pooled: it describes, and proves nothing. Each step to the right is a tenth of what "
-        "was beyond. A line ends where fewer than five notifications lie beyond it; the longest delay of all is in the summary.",
+        Message("figure.nines"),
+        Message("caption.nines"),
         tuple(Drawing(clients(count), _nines_drawing(analysis, count)) for count in analysis.client_counts),
         Table(
             ("arm", "clients", *(f"{share} ms" for share, _ in NINES_SHOWN)),
@@ -44,7 +44,7 @@ def boxes_figure(analysis: Analysis) -> Figure:
     """Return box plots of each client, with a drawing per count of clients. Only the first clients are drawn and listed."""
     drawn = max(BOXES_MAX // len(analysis.run.plan.arms), 1)
     return Figure(
-        "Delay of each client",
+        Message("figure.boxes"),
         "All samples of the valid blocks, pooled. Box: the middle half; marker: median; line: from the lowest to the highest. "
         f"At most the first {clients(drawn)} of each arm are drawn.",
         tuple(
@@ -86,9 +86,8 @@ def places_figure(analysis: Analysis) -> Figure | None:
         return None
     counts = sorted({row.clients for row, _ in rows})
     return Figure(
-        "Who is written to first",
-        "A notification to many clients is many writes, one after another. Line: median over the trials of the server's part "
-        "(from sent to the client's write) at each place in that order.",
+        Message("figure.places"),
+        Message("caption.places"),
         tuple(Drawing(clients(count), _places_drawing(analysis, count)) for count in counts),
         Table(
             headings_of("arm", "clients", "spread_ms", "us_per_place", "same_client_first"),
@@ -120,7 +119,7 @@ def _nines_drawing(analysis: Analysis, count: int) -> Picture:
     }
     panel = Panel(
         Axis(
-            "share of samples",
+            Message("figure.curves.axis"),
             0.0,
             max(end, 1.0),
             names={at: name for at, name in names.items() if at <= end},
@@ -129,7 +128,7 @@ def _nines_drawing(analysis: Analysis, count: int) -> Picture:
         rows_legend(rows),
     )
     if not any(own.values()):
-        panel.note("no valid block")
+        panel.note(Message("figure.empty"))
     for series, tail in own.items():
         panel.line([(each.nines, each.delay_ms) for each in tail], series, marks=False)
         for each in tail:
@@ -159,7 +158,7 @@ def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> Picture:
         rows_legend(rows),
     )
     if not every:
-        panel.note("no valid block")
+        panel.note(Message("figure.empty"))
     for series, own in shown.items():
         for each in own:
             x = each.client + category_shift(series, len(rows))
@@ -189,8 +188,8 @@ def _places_drawing(analysis: Analysis, count: int) -> Picture:
     }
     heights = [y for points in lines.values() for _, y in points]
     panel = Panel(
-        Axis("place in the order of writing", 0.5, count + 0.5, names=_place_names(count)),
-        Axis.from_zero("server's part, ms", heights),
+        Axis(Message("figure.places.axis"), 0.5, count + 0.5, names=_place_names(count)),
+        Axis.from_zero(Message("figure.places.y"), heights),
         rows_legend(rows),
     )
     for series, points in lines.items():

@@ -6,6 +6,7 @@ in the same unit (points of the whole machine). The tables also have values by t
 
 from __future__ import annotations
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table
@@ -45,7 +46,7 @@ def _cpu_at(analysis: Analysis, count: int) -> Figure:
         title,
         f"{CAPTION} Small dots: trials; large marker: their mean. cpu_percent points are by the study's meter: "
         "the machine's cpu_percent over the trial, minus that over the block's idle window.",
-        (Drawing("This run, points over idle", _measured_at(analysis, count, title)), *published),
+        (Drawing(Message("drawing.this_run_points"), _measured_at(analysis, count, title)), *published),
         _table(analysis, count),
     )
 
@@ -56,7 +57,7 @@ def _measured_at(analysis: Analysis, count: int, title: str) -> Picture:
     values = [value for _, row in rows for value in row.delta_points_by_trial]
     panel = Panel(Axis.categories("", names), Axis.from_zero(POINTS, values))
     if not values:
-        panel.note("no valid block with an idle window")
+        panel.note(Message("figure.empty_idle"))
     for series, row in rows:
         for place, value in enumerate(row.delta_points_by_trial):
             spread = 0.3 * (place / max(len(row.delta_points_by_trial) - 1, 1) - 0.5)
@@ -83,7 +84,7 @@ def _published_at(analysis: Analysis, count: int) -> list[Drawing]:
     picture = Picture(
         panel, f"cpu{count}p", title=f"Published mean CPU, {clients(count)}", description=described
     )
-    return [Drawing("Published, points (mean of three readings)", picture)]
+    return [Drawing(Message("drawing.published_points_mean"), picture)]
 
 
 def _cpu_against_clients(analysis: Analysis) -> Figure:
@@ -96,11 +97,11 @@ def _cpu_against_clients(analysis: Analysis) -> Figure:
         CAPTION,
         (
             Drawing(
-                "This run, points over idle",
+                Message("drawing.this_run_points"),
                 against_clients("cpun", title, POINTS, lines, series_of_arms(analysis)),
             ),
             Drawing(
-                "Published, points",
+                Message("drawing.published_points"),
                 against_clients(
                     "cpunp", f"Published: {title}", POINTS, published, published_legend(series_of)
                 ),
