@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.core.delivery import SampleState
 from app.core.messages import NOTHING as NOTHING
+from app.core.messages import Message, count
 from app.core.messages import number as number
 from app.core.plan.scenario import Arm
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
@@ -61,9 +62,9 @@ def interval(low: float | None, high: float | None) -> str:
     return NOTHING if low is None or high is None else f"[{number(low)}, {number(high)}]"
 
 
-def clients(count: int) -> str:
-    """Format a count of clients with its noun."""
-    return count_of(count, "client")
+def clients(number: int) -> Message:
+    """Return a count of clients with its noun."""
+    return count(number, "client")
 
 
 def count_of(count: int, noun: str) -> str:

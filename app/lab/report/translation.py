@@ -1,9 +1,8 @@
-"""Translation of a report: each English text is matched to a pattern of the catalogue and written again in another language.
+"""Translation of those texts of a report that are not messages yet, by matching each to a pattern of the catalogue.
 
-Texts of the analysis are English, as in `result.json`, and warnings were stored in English when the run was made. So texts
-are not composed once per language; they are recognised:
+Such a text is English, and is recognised:
 
-    "SSE faster by 0.120 ms [0.050, 0.210] at 6 clients"                          text of the analysis
+    "SSE faster by 0.120 ms [0.050, 0.210] at 6 clients"                          an English text
     "{arm} faster by {n} ms {i} at {where}"       catalogue `en`, compiled to a pattern
     "{arm} lebih cepat {n} ms {i} pada {where}"   catalogue `id`, the same key
     "SSE lebih cepat 0,120 ms [0,050; 0,210] pada 6 klien"

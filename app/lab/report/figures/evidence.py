@@ -9,7 +9,7 @@ from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison
 from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.summary import CURVE_POINTS_MAX
-from app.lab.analysis.words import METRIC_WORDS, arm_title, clients, interval, number
+from app.lab.analysis.words import METRIC_WORDS, arm_title, clients, count_of, interval, number
 from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import rows_at, rows_legend
 from app.lab.report.labels import left_for
@@ -98,7 +98,7 @@ def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
         Axis(f"{difference_title(first)}, {words.unit}", -limit, limit),
         Axis.categories("", [clients(each.clients) for each in rows]),
         height_px=64 + 34 * len(rows),
-        left_px=left_for(clients(each.clients) for each in rows),
+        left_px=left_for(count_of(each.clients, "client") for each in rows),
     )
     for place, each in enumerate(rows):
         if each.margin is not None:
@@ -113,7 +113,9 @@ def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
             panel.ends(place, same.low, same.high)
         if each.estimate is not None:
             panel.estimate(each.estimate, place)
-    described = "; ".join(f"{clients(each.clients)}: {number(each.estimate)} {words.unit}" for each in group)
+    described = "; ".join(
+        f"{count_of(each.clients, 'client')}: {number(each.estimate)} {words.unit}" for each in group
+    )
     picture = Picture(panel, name, title=f"{words.title}: {difference_title(first)}", description=described)
     sides = f"left: {arm_title(first.b)} lower, right: {arm_title(first.a)} lower"
     return Drawing(f"{words.title}, {words.unit} ({sides})", picture)
@@ -143,7 +145,10 @@ def _curves(analysis: Analysis, count: int) -> Picture:
         panel.note(Message("figure.empty"))
     described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
     return Picture(
-        panel, f"curve{count}", title=f"Distribution of delay, {clients(count)}", description=described
+        panel,
+        f"curve{count}",
+        title=Message("figure.curves.title", {"clients": clients(count)}),
+        description=described,
     )
 
 

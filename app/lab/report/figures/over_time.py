@@ -55,7 +55,7 @@ def _drawing(analysis: Analysis, count: int) -> Picture:
     return Picture(
         panel,
         f"time{count}",
-        title=f"Delay over the course of a trial, {clients(count)}",
+        title=Message("figure.over_time.title", {"clients": clients(count)}),
         description=described,
     )
 

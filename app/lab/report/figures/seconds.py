@@ -43,7 +43,12 @@ def seconds_figure(analysis: Analysis) -> Figure | None:
         Drawing(f"{title}, {unit}", _panel(analysis, rows, f"second{place}", title, unit, line, length))
         for place, (title, unit, line) in enumerate(LINES)
     ]
-    return Figure(f"Second by second, {clients(counts[-1])}", CAPTION, tuple(drawings), _table(rows, length))
+    return Figure(
+        Message("seconds.title", {"clients": clients(counts[-1])}),
+        CAPTION,
+        tuple(drawings),
+        _table(rows, length),
+    )
 
 
 def _panel(

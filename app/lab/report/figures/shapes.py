@@ -10,7 +10,7 @@ from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.shapes import HALF, ClientBox, Nine, boxes, places, tails
 from app.lab.analysis.metrics.positions import PositionFigures
 from app.lab.analysis.statistics.quantile import median
-from app.lab.analysis.words import arm_title, clients, number
+from app.lab.analysis.words import arm_title, clients, count_of, number
 from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import category_shift, rows_at, rows_legend
 from app.lab.report.panel import Axis, Panel, Picture
@@ -46,7 +46,7 @@ def boxes_figure(analysis: Analysis) -> Figure:
     return Figure(
         Message("figure.boxes"),
         "All samples of the valid blocks, pooled. Box: the middle half; marker: median; line: from the lowest to the highest. "
-        f"At most the first {clients(drawn)} of each arm are drawn.",
+        f"At most the first {count_of(drawn, 'client')} of each arm are drawn.",
         tuple(
             Drawing(clients(count), _boxes_drawing(analysis, count, drawn))
             for count in analysis.client_counts
@@ -139,7 +139,12 @@ def _nines_drawing(analysis: Analysis, count: int) -> Picture:
         for series, row in rows
         if own[series]
     )
-    return Picture(panel, f"nines{count}", title=f"Delay by nines, {clients(count)}", description=described)
+    return Picture(
+        panel,
+        f"nines{count}",
+        title=Message("figure.nines.title", {"clients": clients(count)}),
+        description=described,
+    )
 
 
 def _delays_at_nines(tail: Sequence[Nine]) -> list[str]:
@@ -167,7 +172,10 @@ def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> Picture:
             panel.marker(x, each.middle_ms, series)
     described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
     return Picture(
-        panel, f"boxes{count}", title=f"Delay of each client, {clients(count)}", description=described
+        panel,
+        f"boxes{count}",
+        title=Message("figure.boxes.title", {"clients": clients(count)}),
+        description=described,
     )
 
 
@@ -200,7 +208,10 @@ def _places_drawing(analysis: Analysis, count: int) -> Picture:
         if lines[series]
     )
     return Picture(
-        panel, f"places{count}", title=f"Who is written to first, {clients(count)}", description=described
+        panel,
+        f"places{count}",
+        title=Message("figure.places.title", {"clients": clients(count)}),
+        description=described,
     )
 
 

@@ -6,7 +6,7 @@ in the same unit (points of the whole machine). The tables also have values by t
 
 from __future__ import annotations
 
-from app.core.messages import Message
+from app.core.messages import Message, Text
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table
@@ -40,7 +40,7 @@ def cpu_figures(analysis: Analysis) -> list[Figure]:
 
 
 def _cpu_at(analysis: Analysis, count: int) -> Figure:
-    title = f"Mean CPU, {clients(count)}"
+    title = Message("figure.cpu_at", {"clients": clients(count)})
     published = _published_at(analysis, count)
     return Figure(
         title,
@@ -51,7 +51,7 @@ def _cpu_at(analysis: Analysis, count: int) -> Figure:
     )
 
 
-def _measured_at(analysis: Analysis, count: int, title: str) -> Picture:
+def _measured_at(analysis: Analysis, count: int, title: Text) -> Picture:
     rows = rows_at(analysis, count)
     names = [arm_title(row.arm) for _, row in rows]
     values = [value for _, row in rows for value in row.delta_points_by_trial]
@@ -82,7 +82,10 @@ def _published_at(analysis: Analysis, count: int) -> list[Drawing]:
         panel.marker(place, mean.value, series)
     described = "; ".join(f"{TRANSPORT_TITLES[mean.transport]} {mean.value} points" for _, mean in found)
     picture = Picture(
-        panel, f"cpu{count}p", title=f"Published mean CPU, {clients(count)}", description=described
+        panel,
+        f"cpu{count}p",
+        title=Message("figure.cpu_published", {"clients": clients(count)}),
+        description=described,
     )
     return [Drawing(Message("drawing.published_points_mean"), picture)]
 

@@ -60,7 +60,7 @@ def _delay_per_client(analysis: Analysis, count: int) -> Figure:
             if mean.mean_ms is not None and mean.low_ms is not None and mean.high_ms is not None:
                 panel.range_up(x, mean.low_ms, mean.high_ms, series)
                 panel.marker(x, mean.mean_ms, series, small=drawn * len(rows) > MARKERS_LARGE_MAX)
-    title = f"Mean delay per client, {clients(count)}"
+    title = Message("figure.delay_per_client", {"clients": clients(count)})
     measured = Drawing(
         Message("drawing.this_run_ms"),
         Picture(panel, f"delay{count}", title=title, description=_means_in_words(rows)),
@@ -99,7 +99,10 @@ def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
     yield Drawing(
         Message("drawing.published_s_line"),
         Picture(
-            panel, f"delay{count}p", title=f"Published mean delay, {clients(count)}", description=described
+            panel,
+            f"delay{count}p",
+            title=Message("figure.delay_published", {"clients": clients(count)}),
+            description=described,
         ),
     )
 
