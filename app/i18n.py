@@ -86,9 +86,9 @@ class _Argument:
             case None:
                 return NOTHING
             case float():
-                figure = format(self.value, spec) if spec else number(self.value)
+                figure = format(self.value, spec) if spec.endswith(("f", "g")) else number(self.value)
                 return figure.replace(".", words["decimal"])
-            case int() if spec:
+            case int() if f"count.{spec}" in words:
                 return words[f"count.{spec}" if self.value == 1 else f"count.{spec}s"].format(n=self.value)
             case Mapping():
                 return self._listing(

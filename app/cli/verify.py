@@ -17,7 +17,6 @@ from app.cli import measuring
 from app.core.errors import StoreError
 from app.core.exit_codes import EXIT_FAILURE, EXIT_OK
 from app.lab.analysis.validity.clock_check import check_clocks
-from app.lab.analysis.verdict import SAME_ARMS
 from app.lab.report.data.result import result_text
 from app.store.archive.forget import removed_count
 from app.store.store import Store
@@ -102,7 +101,7 @@ def _with_commas(sentence: str) -> str:
 
 def _as_before(sentence: str) -> str:
     """Return an Indonesian sentence as older versions wrote it: without interval level and note on equal arms."""
-    return re.sub(r", selang \d+%(?= \[)", "", sentence.replace(SAME_ARMS, ""))
+    return re.sub(r", selang \d+%(?= \[)| \(kedua cara sama: [^)]*\)", "", sentence)
 
 
 def differences(path: str, written: Any, computed: Any) -> Any:

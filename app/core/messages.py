@@ -23,6 +23,16 @@ class Message:
     args: Mapping[str, object] = field(default_factory=dict)
 
 
+def count(number: int, noun: str) -> Message:
+    """Return a count with its noun, by the catalogue's `count.NOUN` and `count.NOUNs`."""
+    return Message(f"count.{noun}" if number == 1 else f"count.{noun}s", {"n": number})
+
+
+def interval(low: float | None, high: float | None) -> Text:
+    """Return both ends in brackets; "-" for an interval that does not exist."""
+    return NOTHING if low is None or high is None else Message("interval", {"low": low, "high": high})
+
+
 Text = str | Message
 """A message, or a name or figure that is the same in every language."""
 

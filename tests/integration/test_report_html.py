@@ -13,7 +13,7 @@ from app.core.plan.scenario import Arm
 from app.core.trial import RunRecord
 from app.lab.analysis.analyse import analyse
 from app.lab.report.data.result import result_json
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 from app.lab.report.renderers.html import report_html
 from app.lab.studies.published import FAULTS
 from tests.unit.support_run import RunMaker, a_plan
@@ -205,7 +205,7 @@ def test_axes_have_round_ticks(axis: Axis, ticks: list[str]) -> None:
 def test_series_differ_in_colour_line_and_marker() -> None:
     panel = Panel(Axis("x", 0, 1), Axis("y", 0, 1), [(index, str(index)) for index in range(4)])
 
-    drawing = ElementTree.fromstring(panel.svg("p", title="t", description="d"))
+    drawing = ElementTree.fromstring(Picture(panel, "p", "t", "d").svg(str))
 
     lines = [e for e in drawing.iter("path") if "line" in e.get("class", "")]
     assert len({e.get("class") for e in lines}) == 4

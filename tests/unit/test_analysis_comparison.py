@@ -7,16 +7,21 @@ import pytest
 
 from app.core.plan.scenario import Arm, Plan, arms_from_names
 from app.core.trial import TrialRecord
+from app.i18n import text as text_of
 from app.lab.analysis.analyse import analyse
+from app.lab.analysis.comparison import sentences
 from app.lab.analysis.comparison.compare_arms import Block, Comparison, Verdict, compare
 from app.lab.analysis.comparison.margins import margin, more_blocks
-from app.lab.analysis.comparison.sentences import sentence
 from app.lab.analysis.words import arm_title, interval, number
 from app.lab.studies.published import repeated_study, studies
 from tests.unit.support_run import RunMaker, a_plan, cpu_use
 
 SPREAD = [0.00, 0.01, -0.02, 0.03, -0.01, 0.02, -0.03, 0.005]
 """What makes eight blocks differ; centre about 0."""
+
+
+def sentence(comparison: Comparison) -> str:
+    return text_of(sentences.sentence(comparison), "en")
 
 
 def blocks_of(

@@ -69,6 +69,13 @@ def test_a_message_is_text_in_each_language(
         ("of_a_later_version", {"n": 1}, "This version has no sentence for it."),
         ("cpu_window_late", {}, "The CPU window opened - ms after the first notification was due."),
         ("cpu_window_late", {"late_ms": "{0.__class__}"}, "The CPU window opened {0.__class__} ms after"),
+        ("cpu_window_late", {"late_ms": 3}, "The CPU window opened 3 ms after"),
+        ("disconnected", {"count": 1.5}, "1.500 broke during the trial."),
+        (
+            "samples_left_out",
+            {"delivered": 1, "left_out": 2.5},
+            "Of 1 arrivals some have no usable delay: 2.500.",
+        ),
         ("disconnected", {"count": ["a", {}]}, "a and  broke during the trial."),
     ],
 )

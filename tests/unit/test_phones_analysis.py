@@ -12,6 +12,7 @@ from app.core.delivery import Delivery, SampleState
 from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import TrialSpec
 from app.core.trial import RunRecord, Severity, TrialRecord
+from app.i18n import text
 from app.lab.analysis.analyse import analyse
 from app.lab.analysis.descriptive.bands import Bands
 from app.lab.analysis.validity.checks import check_trial
@@ -142,7 +143,7 @@ def test_a_report_says_phones_and_who_took_part() -> None:
 
     page = report_html(analysis)
 
-    assert "2 phones" in headline(analysis)
+    assert "2 phones" in text(headline(analysis), "en")
     assert "at 2 phones" in page
     assert "Pixel 7" in page
     assert "built-in" not in page

@@ -20,19 +20,22 @@ from app.lab.analysis.comparison.sentences import sentence
 from app.lab.report.contents.sections import document_of
 from app.lab.report.data import parquet
 from app.lab.report.data.csv_files import write_deliveries
-from app.lab.report.document import drawing_name, figures_of
+from app.lab.report.document import figures_of
 from app.lab.report.forms import FORMS
 from app.lab.report.renderers.figure_files import width_mm, write_figures
 from app.lab.report.renderers.html import report_html
 from app.lab.report.renderers.markdown import report_markdown
 from app.lab.report.renderers.pdf import report_pdf
 from app.lab.report.renderers.standalone import FACE, standalone
+from app.lab.report.translation import translator
 from tests.components import require_library
 from tests.unit.support_run import RunMaker, a_plan
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
 SVG = "{http://www.w3.org/2000/svg}"
+
+english = translator("en")
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +55,10 @@ def rows_of(markdown: str) -> list[list[str]]:
 def test_markdown_says_every_verdict_and_every_section_of_the_page(analysis: Analysis) -> None:
     text, document = report_markdown(analysis), document_of(analysis)
 
-    places = [text.index(f"\n## {section.title}\n") for section in document.sections]
+    places = [text.index(f"\n## {english(section.title)}\n") for section in document.sections]
 
     assert places == sorted(places)
-    assert all(sentence(each) in text for each in analysis.comparisons)
+    assert all(english(sentence(each)) in text for each in analysis.comparisons)
     assert text.startswith("# SSE and Socket.IO, measured by Siar\n")
 
 
@@ -143,9 +146,9 @@ def test_without_typst_a_sentence_says_how_to_get_it(
 def test_each_drawing_stands_alone_at_the_width_asked_for_with_its_face(analysis: Analysis) -> None:
     drawings = [each for drawn in figures_of(document_of(analysis)) for each in drawn.figure.drawings]
 
-    assert len({drawing_name(each) for each in drawings}) == len(drawings) > 5
+    assert len({each.picture.name for each in drawings}) == len(drawings) > 5
     for each in drawings:
-        root = ElementTree.fromstring(standalone(each.svg, width_mm=85, with_face=True))
+        root = ElementTree.fromstring(standalone(each.picture, english, width_mm=85, with_face=True))
         style = root.findtext(f"{SVG}style") or ""
         assert root.get("width") == "85mm"
         assert f"@font-face{{font-family:'{FACE}';src:url(data:font/woff2;base64," in style
@@ -157,7 +160,7 @@ def test_a_drawing_alone_has_the_colours_of_the_page(analysis: Analysis) -> None
     drawing = figures_of(document_of(analysis))[0].figure.drawings[0]
     page = report_html(analysis)
 
-    colours = set(re.findall(r"#[0-9a-f]{6}", standalone(drawing.svg)))
+    colours = set(re.findall(r"#[0-9a-f]{6}", standalone(drawing.picture, english)))
 
     assert len(colours) > 6
     assert colours <= {*re.findall(r"#[0-9a-f]{6}", page[: page.index("@media")]), "#ffffff"}

@@ -9,6 +9,7 @@ import pytest
 
 from app.core.columns import DeliveryColumns
 from app.core.trial import TrialRecord
+from app.i18n import text
 from app.lab.analysis.alternative_methods import POOLED_MAX, alternative_methods, single_trial_sentences
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.comparison.compare_arms import Verdict
@@ -88,7 +89,7 @@ def test_the_study_table_says_what_one_trial_would_have_said() -> None:
 
 
 def test_the_terminal_says_it_in_a_sentence() -> None:
-    assert single_trial_sentences(clear())[1] == (
+    assert text(single_trial_sentences(clear())[1], "en") == (
         "Measured once, clocks set once, as in the study: 8 of 8 blocks would have said SSE faster at 3 clients, "
         "0 Socket.IO."
     )

@@ -13,7 +13,7 @@ from app.lab.analysis.descriptive.seconds import seconds
 from app.lab.report.contents.sections import document_of
 from app.lab.report.document import figures_of
 from app.lab.report.figures.seconds import seconds_figure
-from app.lab.report.translation import known
+from app.lab.report.translation import known, translator
 from tests.unit.support_run import RunMaker, a_plan
 
 CPU = TrialTimeline(cpu_seconds=tuple(CpuSecond(at, 1.0, 0.02 * (at + 1), 0.01, 0.1) for at in range(4)))
@@ -46,7 +46,7 @@ def test_the_figure_has_every_arm_and_second_in_its_table_and_well_formed_drawin
         (arm, str(at)) for arm in ("SSE", "Socket.IO") for at in range(4)
     ]
     for drawing in figure.drawings:
-        ElementTree.fromstring(drawing.svg)
+        ElementTree.fromstring(drawing.picture.svg(translator("en")))
     assert figure in [each.figure for each in figures_of(document_of(four_seconds()))]
 
 
@@ -68,5 +68,5 @@ def test_what_was_not_recorded_is_no_line_at_zero() -> None:
     figure = seconds_figure(analysis)
 
     assert figure is not None
-    assert "not recorded" in figure.drawings[0].svg
+    assert "not recorded" in figure.drawings[0].picture.svg(translator("en"))
     assert {row[2] for row in figure.table.rows} == {"-"}

@@ -19,6 +19,7 @@ from app.lab.report.contents.sections import document_of
 from app.lab.report.data.result import result_json
 from app.lab.report.renderers.console.published import print_published
 from app.lab.report.renderers.markdown import markdown_of
+from app.lab.report.translation import translator
 from app.lab.studies.published import studies
 from app.lab.studies.registry import all_study_tables
 from app.lab.studies.tables import StudyRow, StudyTables
@@ -175,7 +176,7 @@ def test_page_terminal_markdown_and_json_say_the_same() -> None:
         assert "0.00126" in said
         assert "cache miss, p95" in said
         assert "920 spikes are 2.75 broadcasts" in " ".join(said.split())
-    assert section.title == "Published beside measured"
+    assert translator("en")(section.title) == "Published beside measured"
 
 
 def test_an_arm_whose_name_looks_like_markup_heads_its_column_as_it_is() -> None:

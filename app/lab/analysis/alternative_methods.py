@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import stdev
 
+from app.core.messages import Message, count
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.cached import computed_once
@@ -22,14 +23,10 @@ from app.lab.analysis.statistics.effect_size import EffectSize, effect_size
 from app.lab.analysis.statistics.pooled_tests import PooledTests, pooled_tests
 from app.lab.analysis.statistics.power import blocks_for, blocks_for_equivalence
 from app.lab.analysis.statistics.shapiro import Normality, shapiro_wilk
-from app.lab.analysis.words import arm_title, count_of
+from app.lab.analysis.words import arm_title
 
 POOLED_MAX = 100_000
 """Most samples that are pooled of one arm; of more, every k-th is taken, since with more p is 0 whatever the difference."""
-
-
-CLOCK_PHRASES = {Stamps.WALL: "by the phones' own wall clocks", Stamps.SET_ONCE: "clocks set once"}
-"""Phrases for how the study's method treated clocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +81,21 @@ def study_results(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
     return found
 
 
-def single_trial_sentences(analysis: Analysis) -> list[str]:
+def single_trial_sentences(analysis: Analysis) -> list[Message]:
     """Return a sentence for each valid comparison: what single trials by the study's method would have found."""
     found = study_results(analysis)
     return [
-        f"Measured once, {CLOCK_PHRASES[study.stamps]}, as in the study: "
-        f"{study.a_lower} of {count_of(len(study.blocks), 'block')} "
-        f"would have said {arm_title(each.a)} faster at {count_of(study.clients, analysis.noun)}, "
-        f"{study.b_lower} {arm_title(each.b)}."
+        Message(
+            "once.wall" if study.stamps is Stamps.WALL else "once",
+            {
+                "n": study.a_lower,
+                "blocks": len(study.blocks),
+                "arm": arm_title(each.a),
+                "where": count(study.clients, analysis.noun),
+                "n1": study.b_lower,
+                "arm1": arm_title(each.b),
+            },
+        )
         for each in analysis.verdicts
         if each.verdict is not Verdict.INVALID
         and (study := found.get((each.b.name, each.clients))) is not None

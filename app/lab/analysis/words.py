@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.core.delivery import SampleState
 from app.core.messages import NOTHING as NOTHING
+from app.core.messages import Message, count
 from app.core.messages import number as number
 from app.core.plan.scenario import Arm
 from app.core.transports import REGISTERED
@@ -36,6 +37,9 @@ METRIC_WORDS = {
     "jitter_ms": MetricWords("Jitter (RFC 3550)", "jitter", "ms", "steadier", " of jitter"),
 }
 
+METRIC_KEYS = {"delay_ms_p50": "delay", "cpu_per_delivery_us": "cpu", "jitter_ms": "jitter"}
+"""Names of the metrics in keys of the catalogue."""
+
 STATE_WORDS: Mapping[str, str] = {
     SampleState.NO_CLOCK: "without a clock",
     SampleState.WIDE_U: "with too wide a bound",
@@ -58,9 +62,9 @@ def interval(low: float | None, high: float | None) -> str:
     return NOTHING if low is None or high is None else f"[{number(low)}, {number(high)}]"
 
 
-def clients(count: int) -> str:
-    """Format a count of clients with its noun."""
-    return count_of(count, "client")
+def clients(number: int) -> Message:
+    """Return a count of clients with its noun."""
+    return count(number, "client")
 
 
 def count_of(count: int, noun: str) -> str:

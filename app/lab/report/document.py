@@ -8,14 +8,12 @@ language. Backticks enclose what a reader types or looks up: renderers set it in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.core.messages import Text
-
-_NAME = re.compile(r'aria-labelledby="([a-z0-9-]+)-t ')
+from app.core.messages import Message, Text
+from app.lab.report.panel import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +28,17 @@ class Table:
     """True when cells are shown as they were recorded, and so are not translated."""
 
 
+def headings_of(*names: str) -> tuple[Message, ...]:
+    """Return headings of a table by their names in the catalogue."""
+    return tuple(Message(f"heading.{name}") for name in names)
+
+
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """One panel of a figure: a heading and its SVG."""
+    """One panel of a figure, with its heading."""
 
     heading: Text
-    svg: str
+    picture: Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +185,3 @@ def drawn_in(blocks: Sequence[Block]) -> Iterator[Drawn]:
 def figures_of(document: Document) -> list[Drawn]:
     """Return every figure of a document, in order."""
     return [each for section in document.sections for each in drawn_in(section.blocks)]
-
-
-def drawing_name(drawing: Drawing) -> str:
-    """Return the name under which the panel was drawn; it is unique in a report, and fit for a file name."""
-    found = _NAME.search(drawing.svg)
-    if found is None:
-        raise ValueError("a drawing without a name was not drawn by a panel")
-    return found[1]

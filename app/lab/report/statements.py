@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.core.messages import Message
+from app.core.messages import Message, count
 from app.lab.analysis.analyse import Analysis, WarningGroup
 from app.lab.analysis.compare_runs import Change, RunShift
 from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
@@ -13,39 +13,46 @@ TRIALS_NAMED_MAX = 8
 """More indexes of trials than this do not help on a terminal; `result.json` has them all."""
 
 
-def headline(analysis: Analysis) -> str:
+def headline(analysis: Analysis) -> Message:
     """Return one sentence on the outcome of all trials and deliveries, invalid trials included."""
     totals, run = analysis.totals, analysis.run
-    state = "complete" if run.complete else "INCOMPLETE"
-    lost = f"{totals.lost} lost" + (
-        f" ({totals.lost_in_void} of them in void trials)" if totals.lost_in_void else ""
-    )
-    void = f", {totals.void} of them void" if totals.void else ""
-    return (
-        f"Run {run.id} ({state}, {receivers(analysis)}): {count_of(totals.trials, 'trial')}{void}; "
-        f"{totals.delivered} of {totals.expected} delivered, {lost}, "
-        f"{totals.duplicates} duplicates, {totals.out_of_order} out of order."
+    lost = "headline.lost_in_void" if totals.lost_in_void else "headline.lost"
+    return Message(
+        "headline",
+        {
+            "run": run.id,
+            "state": Message("headline.complete" if run.complete else "headline.incomplete"),
+            "who": receivers(analysis),
+            "trials": Message("headline.void", {"trials": totals.trials, "n": totals.void})
+            if totals.void
+            else count(totals.trials, "trial"),
+            "n": totals.delivered,
+            "n1": totals.expected,
+            "lost": Message(lost, {"n": totals.lost, "n1": totals.lost_in_void}),
+            "n2": totals.duplicates,
+            "n3": totals.out_of_order,
+        },
     )
 
 
-def receivers(analysis: Analysis) -> str:
+def receivers(analysis: Analysis) -> Message:
     """Return what kind of clients received, with the number of phones."""
-    kind = "simulated" if analysis.run.simulated else "real"
     if not analysis.phones:
-        return f"{kind} clients"
-    kind = "simulated phone" if analysis.run.simulated else "phone"
-    return count_of(len(analysis.phones), kind)
+        return Message("who.simulated" if analysis.run.simulated else "who.real")
+    return count(len(analysis.phones), "simulated_phone" if analysis.run.simulated else "phone")
 
 
-def pair_title(comparison: Comparison) -> str:
+def pair_title(comparison: Comparison) -> Message:
     """Return the title of a comparison of two arms."""
-    return f"{arm_title(comparison.b)} minus {arm_title(comparison.a)}, paired by block"
+    return Message("terminal.pair", {"arm": arm_title(comparison.b), "arm1": arm_title(comparison.a)})
 
 
-def verdict_words(comparison: Comparison) -> str:
+def verdict_words(comparison: Comparison) -> Message:
     """Return the verdict in few words, with the arm's name where one is lower."""
     lower = {Verdict.LOWER_A: comparison.a, Verdict.LOWER_B: comparison.b}.get(comparison.verdict)
-    return f"{arm_title(lower)} lower" if lower else comparison.verdict.value
+    if lower is None:
+        return Message(f"cell.{comparison.verdict}")
+    return Message("cell.lower", {"arm": arm_title(lower)})
 
 
 def warning_lines(group: WarningGroup) -> tuple[Message, Message]:

@@ -1,9 +1,8 @@
-"""Translation of a report: each English text is matched to a pattern of the catalogue and written again in another language.
+"""Translation of those texts of a report that are not messages yet, by matching each to a pattern of the catalogue.
 
-Texts of the analysis are English, as in `result.json`, and warnings were stored in English when the run was made. So texts
-are not composed once per language; they are recognised:
+Such a text is English, and is recognised:
 
-    "SSE faster by 0.120 ms [0.050, 0.210] at 6 clients"                          text of the analysis
+    "SSE faster by 0.120 ms [0.050, 0.210] at 6 clients"                          an English text
     "{arm} faster by {n} ms {i} at {where}"       catalogue `en`, compiled to a pattern
     "{arm} lebih cepat {n} ms {i} pada {where}"   catalogue `id`, the same key
     "SSE lebih cepat 0,120 ms [0,050; 0,210] pada 6 klien"
@@ -20,12 +19,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, lru_cache
 from typing import Any
-from xml.sax.saxutils import escape, unescape
 
 from app import i18n
 from app.core.messages import Message, Text
 from app.i18n import LANGUAGES, catalogue
 from app.lab.report.document import Document, Drawing, Kind, Section, Table
+from app.lab.report.panel import Picture
 
 PART = "report"
 
@@ -60,7 +59,6 @@ _PLACE = re.compile(r"\{([a-z_]+)(\d*)\}")
 _FORMAT = re.compile(r":[a-z_.0-9]+(?=\})")
 _NUMBER = re.compile(r"(?:< )?[-+±]?\d+\.\d+(?: \*)?")
 _INTERVAL = re.compile(r"\[([^,\]]+), ([^,\]]+)\]")
-_WORDS_IN_SVG = re.compile(r"(<(?:text|title|desc)\b[^>]*>)([^<]*)(?=</)")
 _WORD = re.compile(r"[a-z]{3}")
 
 Translate = Callable[[Text], str]
@@ -90,11 +88,6 @@ class Patterns:
 def translator(language: str) -> Translate:
     """Return a function that makes text from a message, and translates an English text of a report."""
     return _english if language == LANGUAGES[0] else _Translator(language)
-
-
-def drawing_in_language(svg: str, say: Translate) -> str:
-    """Return the SVG with its texts translated and everything else unchanged."""
-    return _WORDS_IN_SVG.sub(lambda found: found[1] + escape(say(unescape(found[2]))), svg)
 
 
 def texts_of(document: Document) -> list[str]:
@@ -275,9 +268,8 @@ def _texts(value: Any) -> Iterator[str]:
         case tuple() | list():
             for each in value:
                 yield from _texts(each)
-        case Drawing(heading, svg):
-            yield from _texts(heading)
-            yield from (unescape(text) for _, text in _WORDS_IN_SVG.findall(svg))
+        case Drawing(heading, picture):
+            yield from _texts((heading, *_texts_of_picture(picture)))
         case Table():
             yield from _texts(value.headings)
             yield from () if value.verbatim else _texts(value.rows)
@@ -287,3 +279,14 @@ def _texts(value: Any) -> Iterator[str]:
             for each in fields(value):
                 if not (isinstance(value, Section) and each.name == "name"):
                     yield from _texts(getattr(value, each.name))
+
+
+def _texts_of_picture(picture: Picture) -> list[Text]:
+    found: list[Text] = []
+
+    def note(text: Text) -> str:
+        found.append(text)
+        return str(text)
+
+    picture.svg(note)
+    return found

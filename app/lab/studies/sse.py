@@ -8,7 +8,7 @@ from app.core.wire import TRANSPORTS
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.statistics.quantile import mean
 from app.lab.analysis.summary import SummaryRow
-from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients
+from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, count_of
 from app.lab.studies.published import FAULTS, REPEATED_STUDY, repeated_study, study_of, value_of
 from app.lab.studies.tables import StudyRow, StudyTable, StudyTables
 
@@ -68,7 +68,13 @@ def _table(
     own = {(row.arm.name, row.clients): figure(row) for row in analysis.summary}
     study_counts = sorted({int(count) for _, count in published if count.isdigit()})
     rows = [
-        _row(clients(count), unit, published, str(count), [own.get((arm.name, count)) for arm in arms])
+        _row(
+            count_of(count, "client"),
+            unit,
+            published,
+            str(count),
+            [own.get((arm.name, count)) for arm in arms],
+        )
         for count in sorted({*study_counts, *analysis.client_counts})
     ]
     overall = [_mean_of_all([own.get((arm.name, count)) for count in study_counts]) for arm in arms]

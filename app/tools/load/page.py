@@ -25,7 +25,7 @@ from app.lab.report.document import (
 )
 from app.lab.report.document import Kind as ParagraphKind
 from app.lab.report.figures.series import Lines
-from app.lab.report.figures.svg import Axis, Panel, Point
+from app.lab.report.panel import Axis, Panel, Picture, Point
 from app.lab.report.renderers.html import html_of
 from app.lab.studies.redis import DIFFERENCES
 from app.tools.load.floors import floors_of
@@ -204,7 +204,7 @@ def _legend(result: LoadResult) -> list[tuple[int, str]]:
     return [(place, TRANSPORT_TITLES.get(arm, arm)) for place, arm in enumerate(arms)]
 
 
-def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tuple[int, str]]) -> str:
+def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tuple[int, str]]) -> Picture:
     """Return a line chart over users, with a logarithmic axis because levels range from 1 to thousands."""
     points: list[Point] = [point for own in lines.values() for point in own]
     panel = Panel(_users_axis(points), Axis.from_zero(unit, [y for _, y in points]), legend)
@@ -216,7 +216,7 @@ def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tu
         f"{label}: " + ", ".join(f"{number(y)} {unit} at {x:g}" for x, y in sorted(lines.get(series, ())))
         for series, label in legend
     )
-    return panel.svg(name, title=title, description=description)
+    return Picture(panel, name, title=title, description=description)
 
 
 def _users_axis(points: Sequence[Point]) -> Axis:

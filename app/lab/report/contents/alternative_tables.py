@@ -4,54 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.messages import Message, Text
 from app.lab.analysis.alternative_methods import AlternativeMethods
 from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.comparison.study_method import Stamps
 from app.lab.analysis.words import arm_title, number
-from app.lab.report.document import Table
+from app.lab.report.document import Table, headings_of
 from app.lab.report.statements import verdict_words
 
-CLOCKS_PART = (
-    " Clocks' part: what of that one difference goes once the same arrivals are read by corrected clocks."
-)
-
-STUDY_NOTE = (
-    "The published study's method on this run's raw stamps: one trial of each, clocks set once at a client's first "
-    "arrival and never corrected, means compared. Each block is taken in turn as if it had been the only one: what one "
-    "measurement would have said. Setting the clocks once is kinder than the study, which never did."
-    + CLOCKS_PART
-)
-
-WALL_NOTE = (
-    "The published study's method on this run's raw stamps: one trial of each, arrivals by the phones' own wall clocks, "
-    "never set and never corrected, means compared. Each block is taken in turn as if it had been the only one: what one "
-    "measurement would have said. A wall clock that is off shifts both means alike, and can make them negative; one that "
-    "drifts or is set in between moves the difference." + CLOCKS_PART
-)
-
-METHODS_NOTE = (
-    "A12: chance that a trial of the second arm is above one of the first. Shapiro-Wilk is on block differences, for "
-    "information. Mann-Whitney is on pooled samples, as the library study used it; it ignores trials, blocks, clients and order, and "
-    "finds differences that are not there in a quarter of runs and more. Blocks: for 80 % power at the size and spread "
-    "seen, by the paired t test."
-)
+METHODS_NOTE = Message("note.methods")
 
 
 def study_table(rows: Sequence[AlternativeMethods]) -> Table:
     """Return the study's conclusion next to the corrected one."""
-    headings = (
-        *("clients", "one trial, first arm ms", "second arm ms", "the study would say"),
-        *("blocks that say first lower", "second lower", "clock drift ms", "corrected verdict", "agrees"),
-        *("clocks' part ms", "wall clock off by ms"),
+    headings = headings_of(
+        *("clients", "one_trial,_first_arm_ms", "second_arm_ms", "the_study_would_say"),
+        *("blocks_that_say_first_lower", "second_lower", "clock_drift_ms", "corrected_verdict", "agrees"),
+        *("clocks_part_ms", "wall_clock_off_by_ms"),
     )
     shown = slice(None if _is_by_wall_clocks(rows) else -1)
     cells = [_study(each)[shown] for each in rows if each.study]
     return Table(headings[shown], cells, frozenset({3, 7, 8}))
 
 
-def study_note(rows: Sequence[AlternativeMethods]) -> str:
+def study_note(rows: Sequence[AlternativeMethods]) -> Message:
     """Return the note below that table, which says how clocks were treated."""
-    return WALL_NOTE if _is_by_wall_clocks(rows) else STUDY_NOTE
+    return Message("note.once.wall" if _is_by_wall_clocks(rows) else "note.once")
 
 
 def methods_table(rows: Sequence[AlternativeMethods]) -> Table:
@@ -67,7 +45,7 @@ def _is_by_wall_clocks(rows: Sequence[AlternativeMethods]) -> bool:
     return any(each.study is not None and each.study.stamps is Stamps.WALL for each in rows)
 
 
-def _study(row: AlternativeMethods) -> tuple[str, ...]:
+def _study(row: AlternativeMethods) -> tuple[Text, ...]:
     study = row.study
     assert study is not None
     lower = row.comparison.a if study.first.difference_ms > 0 else row.comparison.b
@@ -81,7 +59,7 @@ def _study(row: AlternativeMethods) -> tuple[str, ...]:
     )
 
 
-def _methods(row: AlternativeMethods) -> tuple[str, ...]:
+def _methods(row: AlternativeMethods) -> tuple[Text, ...]:
     effect, normality, test = row.effect, row.normality, row.pooled.mann_whitney
     comparison = row.comparison
     return (

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.arm_rows import DescriptiveRow
 from app.lab.analysis.descriptive.figures.catalogue import COUNTED, Characteristic, Figure, figures_of
 from app.lab.analysis.metrics.telemetry import LevelRow
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import arm_title, count_of, number
-from app.lab.report.document import Table
+from app.lab.report.document import Table, headings_of
 
-SECONDS_NOTE = (
-    "The edge-device study's Tables I and II for this run: levels are of the seconds that have a value, rates of all "
-    "seconds, intervals as they were (nothing subtracted). A second without arrivals is zero traffic and a blank delay. "
-    "CPU is in percent of all cores, as there; the kernel's is the whole machine's, in ticks of 10 ms. What goes up is counted "
-    "where simulated clients hand it to TCP; browsers do not say it, and it is blank."
-)
+SECONDS_NOTE = Message("note.seconds")
 
 
 def characteristic_tables(analysis: Analysis, rows: Sequence[DescriptiveRow]) -> list[tuple[str, Table]]:
@@ -51,7 +47,7 @@ def formulas_table() -> Table:
         for characteristic in Characteristic
         for figure in figures_of(characteristic)
     ]
-    return Table(("figure", "unit", "formula", "source"), rows, frozenset({0, 1, 2, 3}))
+    return Table(headings_of("figure", "unit", "formula", "source"), rows, frozenset({0, 1, 2, 3}))
 
 
 def levels_table(rows: Sequence[DescriptiveRow]) -> Table:

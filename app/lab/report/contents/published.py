@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.words import number
 from app.lab.report.document import Block, Folded, Heading, Kind, Listing, Numbers, Paragraph, Table
 from app.lab.studies.registry import all_study_tables
 from app.lab.studies.tables import StudyRow, StudyTable
 
-INTRODUCTION = (
-    "Each study's figures as they were published, and this run's own in the same rows where it measured them. They were found "
-    "in other places, with other clients and other instruments: no row is a comparison, and below each study stands why. "
-    "A star marks a value that was derived from the study's text."
-)
+INTRODUCTION = Message("figure.published.intro.each_study_s_figures_as_they_were_published__and")
 
 COUNTED = ("count", "deliveries", "clients", "probes")
 """Units of counts, which are shown as whole numbers."""
 
-WHY = "Why the two may differ"
+WHY = Message("figure.published.why.why_the_two_may_differ")
 
 
 def published_blocks(analysis: Analysis) -> Iterator[Block]:

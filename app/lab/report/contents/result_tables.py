@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from app.core.lifecycle import LifecycleReport
+from app.core.messages import Message, Text
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.summary import AnalysedTrial
 from app.lab.analysis.words import arm_title, number, pseudonym
-from app.lab.report.document import Table
+from app.lab.report.document import Table, headings_of
 
 
 def summary_table(analysis: Analysis) -> Table:
     """Return one row per arm and count of clients, pooled over valid blocks."""
-    headings = (
-        *("arm", "clients", "n", "mean ms", "median ms", "p95 ms", "p99 ms", "max ms", "kernel median ms"),
+    headings = headings_of(
+        *("arm", "clients", "n", "mean_ms", "median_ms", "p95_ms", "p99_ms", "max_ms", "kernel_median_ms"),
         *(
-            "jitter ms",
+            "jitter_ms",
             "lost",
             "late",
             "duplicates",
-            "CPU us per delivery",
-            "CPU points",
-            "cpu_percent points",
+            "cpu_us_per_delivery",
+            "cpu_points",
+            "cpu_percent_points",
         ),
     )
     rows = [
@@ -50,18 +51,18 @@ def split_table(analysis: Analysis) -> Table | None:
         for row in analysis.summary
         if (parts := row.split) is not None
     ]
-    headings = (
+    headings = headings_of(
         *(
             "arm",
             "clients",
-            "source ms",
-            "server ms",
-            "network ms",
-            "client ms",
-            "spread ms",
-            "round trip ms",
+            "source_ms",
+            "server_ms",
+            "network_ms",
+            "client_ms",
+            "spread_ms",
+            "round_trip_ms",
         ),
-        *("IP bytes per notification", "segments per notification", "retransmissions"),
+        *("ip_bytes_per_notification", "segments_per_notification", "retransmissions"),
     )
     return Table(headings, rows) if rows else None
 
@@ -81,9 +82,9 @@ def phones_table(analysis: Analysis) -> Table | None:
                 *(_figure(phone.get("radio_jitter_ms")), str(len(own)), str(len(void))),
             )
         )
-    headings = (
-        *("phone", "model", "browser", "secure page", "screen kept on", "clock step us", "round trip ms"),
-        *("radio jitter ms", "trials", "void by it"),
+    headings = headings_of(
+        *("phone", "model", "browser", "secure_page", "screen_kept_on", "clock_step_us", "round_trip_ms"),
+        *("radio_jitter_ms", "trials", "void_by_it"),
     )
     return Table(headings, rows, frozenset({0, 1, 2, 3, 4})) if rows else None
 
@@ -98,9 +99,9 @@ def _is_at_fault(report: LifecycleReport) -> bool:
     return bool(report.asleep_ms > 0 or report.reload_count or report.clock_steps or report.disconnects)
 
 
-def _said(value: object) -> str:
+def _said(value: object) -> Text:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return Message("cell.yes" if value else "cell.no")
     return "-" if value is None else str(value)
 
 
@@ -110,13 +111,13 @@ def _figure(value: object) -> str:
 
 def trial_table(analysis: Analysis) -> Table:
     """Return every trial, invalid ones included."""
-    headings = (
-        *("trial", "block", "clients", "arm", "median ms", "jitter ms", "lost", "late", "duplicates"),
+    headings = headings_of(
+        *("trial", "block", "clients", "arm", "median_ms", "jitter_ms", "lost", "late", "duplicates"),
         *(
-            "out of order",
-            "clock bound ms",
-            "source lag p99 ms",
-            "CPU us per delivery",
+            "out_of_order",
+            "clock_bound_ms",
+            "source_lag_p99_ms",
+            "cpu_us_per_delivery",
             "valid",
             "warnings",
         ),
@@ -127,10 +128,10 @@ def trial_table(analysis: Analysis) -> Table:
         return Table(headings, rows, words)
     took_part = [" ".join(map(pseudonym, each.record.participants)) for each in analysis.trials]
     with_phones = [(*row, names) for row, names in zip(rows, took_part, strict=True)]
-    return Table((*headings, "took part"), with_phones, words | {15})
+    return Table((*headings, *headings_of("took_part")), with_phones, words | {15})
 
 
-def _trial(trial: AnalysedTrial) -> tuple[str, ...]:
+def _trial(trial: AnalysedTrial) -> tuple[Text, ...]:
     spec, metrics = trial.record.spec, trial.metrics
     return (
         *(str(spec.index), str(spec.block), str(spec.clients), arm_title(spec.arm)),
@@ -141,14 +142,14 @@ def _trial(trial: AnalysedTrial) -> tuple[str, ...]:
             number(metrics.source_lag_ms_p99),
             number(trial.cpu.per_delivery_us),
         ),
-        "yes" if trial.valid else "no",
+        Message("cell.yes" if trial.valid else "cell.no"),
         ", ".join(warning.code for warning in trial.warnings) or "-",
     )
 
 
 def conditions_table(conditions: dict[str, object]) -> Table:
     """Return conditions as they were recorded, nested ones by dotted names."""
-    return Table(("condition", "value"), _flat("", conditions), frozenset({0, 1}), verbatim=True)
+    return Table(headings_of("condition", "value"), _flat("", conditions), frozenset({0, 1}), verbatim=True)
 
 
 def _flat(prefix: str, values: dict[str, object]) -> list[tuple[str, str]]:

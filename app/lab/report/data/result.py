@@ -16,6 +16,7 @@ from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import plan_to_json
 from app.core.trial import TrialWarning
 from app.core.version import VERSION
+from app.i18n import LANGUAGES, text
 from app.lab.analysis.alternative_methods import AlternativeMethods, alternative_methods
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison
@@ -168,7 +169,7 @@ def _comparison(comparison: Comparison, noun: str) -> Json:
         "high": comparison.interval.high,
         "verdict": comparison.verdict.value,
         "equivalent": comparison.equivalent,
-        "text": sentence(comparison, noun=noun),
+        "text": text(sentence(comparison, noun=noun), LANGUAGES[0]),
         "ratio": comparison.ratio,
         "blocks": comparison.blocks,
         "blocks_valid": comparison.blocks_valid,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.messages import Message, Text
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison
 from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.summary import CURVE_POINTS_MAX
-from app.lab.analysis.words import METRIC_WORDS, arm_title, clients, interval, number
-from app.lab.report.document import Drawing, Figure, Table
-from app.lab.report.figures.labels import left_for
+from app.lab.analysis.words import METRIC_WORDS, arm_title, clients, count_of, interval, number
+from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import rows_at, rows_legend
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.labels import left_for
+from app.lab.report.panel import Axis, Panel, Picture
 from app.lab.report.statements import verdict_words
 
 CURVE_SHARE = 0.99
@@ -29,11 +30,8 @@ def forest_figure(analysis: Analysis) -> Figure:
         groups.setdefault((each.metric, each.b.name), []).append(each)
     drawings = [_forest(f"forest{index}", group) for index, group in enumerate(groups.values())]
     return Figure(
-        "Differences between the arms, paired by block",
-        "Marker: Hodges-Lehmann estimate. Thick line: exact 95 % interval. Thin line: the interval at the Holm "
-        "level, which decides the verdict. Strokes: ends of the 90 % interval, which must lie inside the shaded margin "
-        "for arms to be equivalent. A marker without a line has too few "
-        "blocks. Delay is the confirmatory question; CPU and jitter are secondary.",
+        Message("figure.forest"),
+        Message("caption.forest"),
         tuple(drawings),
         difference_table(analysis.comparisons),
     )
@@ -43,7 +41,7 @@ def curve_figure(analysis: Analysis) -> Figure:
     """Return the figure of delay distributions at each count of clients."""
     counts = analysis.client_counts
     return Figure(
-        "Share of notifications that had arrived after so many ms",
+        Message("figure.curves"),
         "All samples of the valid blocks, pooled: it describes, and proves nothing. Marker: median. The axis reaches to "
         f"the {100 * CURVE_SHARE:g} % point at least; the longest delays are in the last column of the table. Thinned to at "
         f"most {CURVE_POINTS_MAX} evenly spaced ranks, the first and the last among them.",
@@ -65,14 +63,14 @@ def curve_figure(analysis: Analysis) -> Figure:
 
 def difference_table(comparisons: Sequence[Comparison]) -> Table:
     """Return the paired differences with their intervals, margins and verdicts."""
-    headings = (
-        *("metric", "clients", "b - a", "difference", "95 % interval", "Holm level %", "Holm interval"),
-        *("90 % interval", "margin ±", "equivalent", "blocks", "verdict"),
+    headings = headings_of(
+        *("metric", "clients", "b_-_a", "difference", "95_%_interval", "holm_level_%", "holm_interval"),
+        *("90_%_interval", "margin_±", "equivalent", "blocks", "verdict"),
     )
     return Table(headings, [_difference(each) for each in comparisons], frozenset({0, 2, 9, 11}))
 
 
-def _difference(comparison: Comparison) -> tuple[str, ...]:
+def _difference(comparison: Comparison) -> tuple[Text, ...]:
     words = METRIC_WORDS[comparison.metric]
     holm, same = comparison.holm_interval, comparison.equivalence_interval
     return (
@@ -85,7 +83,7 @@ def _difference(comparison: Comparison) -> tuple[str, ...]:
         interval(holm.low, holm.high),
         interval(same.low, same.high),
         number(comparison.margin),
-        "yes" if comparison.equivalent else "no",
+        Message("cell.yes" if comparison.equivalent else "cell.no"),
         str(comparison.blocks),
         verdict_words(comparison),
     )
@@ -100,7 +98,7 @@ def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
         Axis(f"{difference_title(first)}, {words.unit}", -limit, limit),
         Axis.categories("", [clients(each.clients) for each in rows]),
         height_px=64 + 34 * len(rows),
-        left_px=left_for(clients(each.clients) for each in rows),
+        left_px=left_for(count_of(each.clients, "client") for each in rows),
     )
     for place, each in enumerate(rows):
         if each.margin is not None:
@@ -115,10 +113,12 @@ def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
             panel.ends(place, same.low, same.high)
         if each.estimate is not None:
             panel.estimate(each.estimate, place)
-    described = "; ".join(f"{clients(each.clients)}: {number(each.estimate)} {words.unit}" for each in group)
-    svg = panel.svg(name, title=f"{words.title}: {difference_title(first)}", description=described)
+    described = "; ".join(
+        f"{count_of(each.clients, 'client')}: {number(each.estimate)} {words.unit}" for each in group
+    )
+    picture = Picture(panel, name, title=f"{words.title}: {difference_title(first)}", description=described)
     sides = f"left: {arm_title(first.b)} lower, right: {arm_title(first.a)} lower"
-    return Drawing(f"{words.title}, {words.unit} ({sides})", svg)
+    return Drawing(f"{words.title}, {words.unit} ({sides})", picture)
 
 
 def _ends(comparison: Comparison) -> list[float]:
@@ -131,20 +131,25 @@ def _ends(comparison: Comparison) -> list[float]:
     return [value for value in ends if value is not None]
 
 
-def _curves(analysis: Analysis, count: int) -> str:
+def _curves(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     tops = [top for _, row in rows if (top := _quantile(row.curve.delay_ms, CURVE_SHARE)) is not None]
     x = Axis.from_zero("delay, ms", tops)
-    panel = Panel(x, Axis("share of samples", 0.0, 1.0), rows_legend(rows))
+    panel = Panel(x, Axis(Message("figure.curves.axis"), 0.0, 1.0), rows_legend(rows))
     for series, row in rows:
         points = zip(row.curve.delay_ms, row.curve.share, strict=True)
         panel.line([point for point in points if x.low <= point[0] <= x.high], series, marks=False)
         if row.delay_ms_p50 is not None:
             panel.marker(row.delay_ms_p50, 0.5, series)
     if not tops:
-        panel.note("no valid block")
+        panel.note(Message("figure.empty"))
     described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
-    return panel.svg(f"curve{count}", title=f"Distribution of delay, {clients(count)}", description=described)
+    return Picture(
+        panel,
+        f"curve{count}",
+        title=Message("figure.curves.title", {"clients": clients(count)}),
+        description=described,
+    )
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float | None:

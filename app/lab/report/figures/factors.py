@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.factors import (
     Contribution,
@@ -15,9 +16,9 @@ from app.lab.analysis.comparison.factors import (
     factor_table,
 )
 from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
-from app.lab.report.document import Drawing, Figure, Table
-from app.lab.report.figures.labels import left_for, row_name
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.document import Drawing, Figure, Table, headings_of
+from app.lab.report.labels import left_for, row_name
+from app.lab.report.panel import Axis, Panel, Picture
 
 METRICS = ("delay_ms_p50", "cpu_per_delivery_us")
 
@@ -43,14 +44,14 @@ def factor_figure(analysis: Analysis, tables: Sequence[FactorTable]) -> Figure |
     if not any(table.effects for table in tables):
         return None
     drawings = tuple(_forest(f"factors{index}", table) for index, table in enumerate(tables) if table.effects)
-    return Figure("What each factor adds", NOTE + _confounded(tables), drawings, effects_table(tables))
+    return Figure(Message("figure.factors"), NOTE + _confounded(tables), drawings, effects_table(tables))
 
 
 def effects_table(tables: Sequence[FactorTable]) -> Table:
     """Return every effect on every metric."""
-    headings = (
-        *("metric", "kind", "factor", "from", "to", "effect", "95 % interval", "Holm p"),
-        *("pairs per block", "blocks"),
+    headings = headings_of(
+        *("metric", "kind", "factor", "from", "to", "effect", "95_%_interval", "holm_p"),
+        *("pairs_per_block", "blocks"),
     )
     rows = [
         (
@@ -69,7 +70,9 @@ def effects_table(tables: Sequence[FactorTable]) -> Table:
 
 def share_table(analysis: Analysis) -> Table | None:
     """Return each factor's share of the arms' differences from the first; `None` where no arm differs in several factors."""
-    headings = ("metric", "clients", "difference", "factor", "from", "to", "share of it", "95 % interval")
+    headings = headings_of(
+        "metric", "clients", "difference", "factor", "from", "to", "share_of_it", "95_%_interval"
+    )
     rows = [
         (
             *(_metric(metric), str(clients), title, part.factor, _level(part.before), _level(part.after)),
@@ -135,8 +138,8 @@ def _forest(name: str, table: FactorTable) -> Drawing:
         if each.estimate is not None:
             panel.estimate(each.estimate, place)
     described = "; ".join(f"{_label(each)}: {number(each.estimate)} {words.unit}" for each in rows)
-    svg = panel.svg(name, title=f"Effects on {words.short}", description=described)
-    return Drawing(f"{words.title}, {words.unit}", svg)
+    picture = Picture(panel, name, title=f"Effects on {words.short}", description=described)
+    return Drawing(f"{words.title}, {words.unit}", picture)
 
 
 def _label(effect: Effect) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.over_time import STRETCHES_MAX, Stretch, over_time
 from app.lab.analysis.words import arm_title, clients, number
-from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import category_shift, rows_at, rows_legend
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 
 ROWS_PER_ARM = 6
 """Rows per arm of the table, which is coarser than the drawing."""
@@ -17,7 +18,7 @@ def time_figure(analysis: Analysis) -> Figure:
     """Return the figure: a drawing for each count of clients, and a table with a few rows per arm."""
     counts = analysis.client_counts
     return Figure(
-        "Delay over the course of a trial",
+        Message("figure.over_time"),
         f"Thinned: each trial is cut into at most {STRETCHES_MAX} stretches of equal length, and all samples of the valid blocks "
         "that were due in one are pooled. Line: their median. Small marks: their lowest and their highest, so that no "
         "extreme is lost. The scale is logarithmic; what is not above 0 has no place on it.",
@@ -26,12 +27,12 @@ def time_figure(analysis: Analysis) -> Figure:
     )
 
 
-def _drawing(analysis: Analysis, count: int) -> str:
+def _drawing(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     stretches = {series: over_time(analysis, row) for series, row in rows}
     every = [each for own in stretches.values() for each in own]
     panel = Panel(
-        Axis.from_zero("seconds since the first was due", [each.to_s for each in every]),
+        Axis.from_zero(Message("figure.over_time.axis"), [each.to_s for each in every]),
         Axis.decades("delay, ms", [value for each in every for value in (each.low_ms, each.high_ms)]),
         rows_legend(rows),
     )
@@ -46,19 +47,22 @@ def _drawing(analysis: Analysis, count: int) -> str:
                 points.append((x, each.middle_ms))
         panel.line(points, series, marks=False)
     if not every:
-        panel.note("no valid block")
+        panel.note(Message("figure.empty"))
     described = "; ".join(
         f"{arm_title(row.arm)}: highest {number(max((each.high_ms for each in stretches[series]), default=None))} ms"
         for series, row in rows
     )
-    return panel.svg(
-        f"time{count}", title=f"Delay over the course of a trial, {clients(count)}", description=described
+    return Picture(
+        panel,
+        f"time{count}",
+        title=Message("figure.over_time.title", {"clients": clients(count)}),
+        description=described,
     )
 
 
 def _table(analysis: Analysis) -> Table:
     return Table(
-        ("arm", "clients", "from s", "to s", "n", "lowest ms", "median ms", "highest ms"),
+        headings_of("arm", "clients", "from_s", "to_s", "n", "lowest_ms", "median_ms", "highest_ms"),
         [
             (
                 *(arm_title(row.arm), str(row.clients), number(each.from_s), number(each.to_s)),

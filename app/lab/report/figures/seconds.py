@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.seconds import SecondsRow, seconds
 from app.lab.analysis.metrics.telemetry import Series
 from app.lab.analysis.words import arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table
 from app.lab.report.figures.series import series_of_arms
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 
 SECONDS_MIN = 3
 """Shortest trial that is drawn, in seconds."""
@@ -42,7 +43,12 @@ def seconds_figure(analysis: Analysis) -> Figure | None:
         Drawing(f"{title}, {unit}", _panel(analysis, rows, f"second{place}", title, unit, line, length))
         for place, (title, unit, line) in enumerate(LINES)
     ]
-    return Figure(f"Second by second, {clients(counts[-1])}", CAPTION, tuple(drawings), _table(rows, length))
+    return Figure(
+        Message("seconds.title", {"clients": clients(counts[-1])}),
+        CAPTION,
+        tuple(drawings),
+        _table(rows, length),
+    )
 
 
 def _panel(
@@ -53,18 +59,20 @@ def _panel(
     unit: str,
     line: Callable[[SecondsRow], Series],
     length: int,
-) -> str:
+) -> Picture:
     values = [value for row in rows for value in line(row)[:length] if value is not None]
     panel = Panel(
-        Axis("second", 0.0, float(length - 1)), Axis.from_zero(unit, values), series_of_arms(analysis)
+        Axis(Message("seconds.second"), 0.0, float(length - 1)),
+        Axis.from_zero(unit, values),
+        series_of_arms(analysis),
     )
     if not values:
-        panel.note("not recorded")
+        panel.note(Message("seconds.not_recorded"))
     for series, row in enumerate(rows):
         points = [(float(at), value) for at, value in enumerate(line(row)[:length]) if value is not None]
         panel.line(points, series, marks=length <= 30)
     described = "; ".join(f"{arm_title(row.arm)}: {_middle(line(row)[:length])}" for row in rows)
-    return panel.svg(name, title=f"{title}, {unit}", description=described)
+    return Picture(panel, name, title=f"{title}, {unit}", description=described)
 
 
 def _middle(series: Series) -> str:

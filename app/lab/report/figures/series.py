@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import TRANSPORT_TITLES, arm_title
-from app.lab.report.figures.svg import Axis, Panel, Point
+from app.lab.report.panel import Axis, Panel, Picture, Point
 from app.lab.studies.published import PublishedMean
 
 Lines = Mapping[int, Sequence[Point]]
@@ -83,15 +84,15 @@ def count_axis(*lines: Lines) -> Axis:
 
 def against_clients(
     name: str, title: str, y_label: str, lines: Lines, legend: Sequence[tuple[int, str]]
-) -> str:
+) -> Picture:
     """Return a drawing of lines over counts of clients, with a y axis from 0."""
     values = [y for points in lines.values() for _, y in points]
     panel = Panel(count_axis(lines), Axis.from_zero(y_label, values), legend)
     if not values:
-        panel.note("no valid block")
+        panel.note(Message("figure.empty"))
     for series, points in lines.items():
         panel.line(points, series)
-    return panel.svg(name, title=title, description="; ".join(_descriptions(lines, legend)))
+    return Picture(panel, name, title=title, description="; ".join(_descriptions(lines, legend)))
 
 
 def _descriptions(lines: Lines, legend: Sequence[tuple[int, str]]) -> list[str]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.shapes import HALF, ClientBox, Nine, boxes, places, tails
 from app.lab.analysis.metrics.positions import PositionFigures
 from app.lab.analysis.statistics.quantile import median
-from app.lab.analysis.words import arm_title, clients, number
-from app.lab.report.document import Drawing, Figure, Table
+from app.lab.analysis.words import arm_title, clients, count_of, number
+from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import category_shift, rows_at, rows_legend
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 
 Item = TypeVar("Item")
 
@@ -26,9 +27,8 @@ NINES_SHOWN = (("50 %", HALF), ("90 %", 1.0), ("99 %", 2.0), ("99.9 %", 3.0), ("
 def nines_figure(analysis: Analysis) -> Figure:
     """Return tail quantiles by nines, with a drawing for each count of clients."""
     return Figure(
-        "Delay by nines",
-        "All samples of the valid blocks, pooled: it describes, and proves nothing. Each step to the right is a tenth of what "
-        "was beyond. A line ends where fewer than five notifications lie beyond it; the longest delay of all is in the summary.",
+        Message("figure.nines"),
+        Message("caption.nines"),
         tuple(Drawing(clients(count), _nines_drawing(analysis, count)) for count in analysis.client_counts),
         Table(
             ("arm", "clients", *(f"{share} ms" for share, _ in NINES_SHOWN)),
@@ -44,24 +44,24 @@ def boxes_figure(analysis: Analysis) -> Figure:
     """Return box plots of each client, with a drawing per count of clients. Only the first clients are drawn and listed."""
     drawn = max(BOXES_MAX // len(analysis.run.plan.arms), 1)
     return Figure(
-        "Delay of each client",
+        Message("figure.boxes"),
         "All samples of the valid blocks, pooled. Box: the middle half; marker: median; line: from the lowest to the highest. "
-        f"At most the first {clients(drawn)} of each arm are drawn.",
+        f"At most the first {count_of(drawn, 'client')} of each arm are drawn.",
         tuple(
             Drawing(clients(count), _boxes_drawing(analysis, count, drawn))
             for count in analysis.client_counts
         ),
         Table(
-            (
+            headings_of(
                 "arm",
                 "clients",
                 "client",
                 "n",
-                "lowest ms",
-                "quarter ms",
-                "median ms",
-                "three quarters ms",
-                "highest ms",
+                "lowest_ms",
+                "quarter_ms",
+                "median_ms",
+                "three_quarters_ms",
+                "highest_ms",
             ),
             [
                 (
@@ -86,12 +86,11 @@ def places_figure(analysis: Analysis) -> Figure | None:
         return None
     counts = sorted({row.clients for row, _ in rows})
     return Figure(
-        "Who is written to first",
-        "A notification to many clients is many writes, one after another. Line: median over the trials of the server's part "
-        "(from sent to the client's write) at each place in that order.",
+        Message("figure.places"),
+        Message("caption.places"),
         tuple(Drawing(clients(count), _places_drawing(analysis, count)) for count in counts),
         Table(
-            ("arm", "clients", "spread ms", "us per place", "same client first"),
+            headings_of("arm", "clients", "spread_ms", "us_per_place", "same_client_first"),
             [
                 (
                     *(arm_title(row.arm), str(row.clients)),
@@ -105,7 +104,7 @@ def places_figure(analysis: Analysis) -> Figure | None:
     )
 
 
-def _nines_drawing(analysis: Analysis, count: int) -> str:
+def _nines_drawing(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     own = _by_series(analysis, count, tails(analysis))
     end = max((tail[-1].nines for tail in own.values() if tail), default=1.0)
@@ -120,7 +119,7 @@ def _nines_drawing(analysis: Analysis, count: int) -> str:
     }
     panel = Panel(
         Axis(
-            "share of samples",
+            Message("figure.curves.axis"),
             0.0,
             max(end, 1.0),
             names={at: name for at, name in names.items() if at <= end},
@@ -129,7 +128,7 @@ def _nines_drawing(analysis: Analysis, count: int) -> str:
         rows_legend(rows),
     )
     if not any(own.values()):
-        panel.note("no valid block")
+        panel.note(Message("figure.empty"))
     for series, tail in own.items():
         panel.line([(each.nines, each.delay_ms) for each in tail], series, marks=False)
         for each in tail:
@@ -140,7 +139,12 @@ def _nines_drawing(analysis: Analysis, count: int) -> str:
         for series, row in rows
         if own[series]
     )
-    return panel.svg(f"nines{count}", title=f"Delay by nines, {clients(count)}", description=described)
+    return Picture(
+        panel,
+        f"nines{count}",
+        title=Message("figure.nines.title", {"clients": clients(count)}),
+        description=described,
+    )
 
 
 def _delays_at_nines(tail: Sequence[Nine]) -> list[str]:
@@ -148,7 +152,7 @@ def _delays_at_nines(tail: Sequence[Nine]) -> list[str]:
     return [number(found.get(nine)) for _, nine in NINES_SHOWN]
 
 
-def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> str:
+def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> Picture:
     rows = rows_at(analysis, count)
     shown = {series: own[:drawn] for series, own in _by_series(analysis, count, boxes(analysis)).items()}
     every: list[ClientBox] = [each for own in shown.values() for each in own]
@@ -159,7 +163,7 @@ def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> str:
         rows_legend(rows),
     )
     if not every:
-        panel.note("no valid block")
+        panel.note(Message("figure.empty"))
     for series, own in shown.items():
         for each in own:
             x = each.client + category_shift(series, len(rows))
@@ -167,7 +171,12 @@ def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> str:
             panel.range_up(x, each.q1_ms, each.q3_ms, series, thick=True)
             panel.marker(x, each.middle_ms, series)
     described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
-    return panel.svg(f"boxes{count}", title=f"Delay of each client, {clients(count)}", description=described)
+    return Picture(
+        panel,
+        f"boxes{count}",
+        title=Message("figure.boxes.title", {"clients": clients(count)}),
+        description=described,
+    )
 
 
 def _by_series(analysis: Analysis, count: int, items: Sequence[Item]) -> dict[int, Item]:
@@ -180,15 +189,15 @@ def _by_series(analysis: Analysis, count: int, items: Sequence[Item]) -> dict[in
     }
 
 
-def _places_drawing(analysis: Analysis, count: int) -> str:
+def _places_drawing(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     lines = {
         series: _by_place(found) for series, found in _by_series(analysis, count, places(analysis)).items()
     }
     heights = [y for points in lines.values() for _, y in points]
     panel = Panel(
-        Axis("place in the order of writing", 0.5, count + 0.5, names=_place_names(count)),
-        Axis.from_zero("server's part, ms", heights),
+        Axis(Message("figure.places.axis"), 0.5, count + 0.5, names=_place_names(count)),
+        Axis.from_zero(Message("figure.places.y"), heights),
         rows_legend(rows),
     )
     for series, points in lines.items():
@@ -198,8 +207,11 @@ def _places_drawing(analysis: Analysis, count: int) -> str:
         for series, row in rows
         if lines[series]
     )
-    return panel.svg(
-        f"places{count}", title=f"Who is written to first, {clients(count)}", description=described
+    return Picture(
+        panel,
+        f"places{count}",
+        title=Message("figure.places.title", {"clients": clients(count)}),
+        description=described,
     )
 
 

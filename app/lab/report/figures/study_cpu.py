@@ -6,6 +6,7 @@ in the same unit (points of the whole machine). The tables also have values by t
 
 from __future__ import annotations
 
+from app.core.messages import Message, Text
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table
@@ -19,7 +20,7 @@ from app.lab.report.figures.series import (
     series_of_arms,
     series_of_transports,
 )
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 from app.lab.studies.published import repeated_study
 
 POINTS = "% of machine"
@@ -39,24 +40,24 @@ def cpu_figures(analysis: Analysis) -> list[Figure]:
 
 
 def _cpu_at(analysis: Analysis, count: int) -> Figure:
-    title = f"Mean CPU, {clients(count)}"
+    title = Message("figure.cpu_at", {"clients": clients(count)})
     published = _published_at(analysis, count)
     return Figure(
         title,
         f"{CAPTION} Small dots: trials; large marker: their mean. cpu_percent points are by the study's meter: "
         "the machine's cpu_percent over the trial, minus that over the block's idle window.",
-        (Drawing("This run, points over idle", _measured_at(analysis, count, title)), *published),
+        (Drawing(Message("drawing.this_run_points"), _measured_at(analysis, count, title)), *published),
         _table(analysis, count),
     )
 
 
-def _measured_at(analysis: Analysis, count: int, title: str) -> str:
+def _measured_at(analysis: Analysis, count: int, title: Text) -> Picture:
     rows = rows_at(analysis, count)
     names = [arm_title(row.arm) for _, row in rows]
     values = [value for _, row in rows for value in row.delta_points_by_trial]
     panel = Panel(Axis.categories("", names), Axis.from_zero(POINTS, values))
     if not values:
-        panel.note("no valid block with an idle window")
+        panel.note(Message("figure.empty_idle"))
     for series, row in rows:
         for place, value in enumerate(row.delta_points_by_trial):
             spread = 0.3 * (place / max(len(row.delta_points_by_trial) - 1, 1) - 0.5)
@@ -64,7 +65,7 @@ def _measured_at(analysis: Analysis, count: int, title: str) -> str:
         if row.delta_points is not None:
             panel.marker(series - 0.15, row.delta_points, series)
     described = "; ".join(f"{arm_title(row.arm)} {number(row.delta_points)} points" for _, row in rows)
-    return panel.svg(f"cpu{count}", title=title, description=described)
+    return Picture(panel, f"cpu{count}", title=title, description=described)
 
 
 def _published_at(analysis: Analysis, count: int) -> list[Drawing]:
@@ -80,8 +81,13 @@ def _published_at(analysis: Analysis, count: int) -> list[Drawing]:
     for place, (series, mean) in enumerate(found):
         panel.marker(place, mean.value, series)
     described = "; ".join(f"{TRANSPORT_TITLES[mean.transport]} {mean.value} points" for _, mean in found)
-    svg = panel.svg(f"cpu{count}p", title=f"Published mean CPU, {clients(count)}", description=described)
-    return [Drawing("Published, points (mean of three readings)", svg)]
+    picture = Picture(
+        panel,
+        f"cpu{count}p",
+        title=Message("figure.cpu_published", {"clients": clients(count)}),
+        description=described,
+    )
+    return [Drawing(Message("drawing.published_points_mean"), picture)]
 
 
 def _cpu_against_clients(analysis: Analysis) -> Figure:
@@ -94,11 +100,11 @@ def _cpu_against_clients(analysis: Analysis) -> Figure:
         CAPTION,
         (
             Drawing(
-                "This run, points over idle",
+                Message("drawing.this_run_points"),
                 against_clients("cpun", title, POINTS, lines, series_of_arms(analysis)),
             ),
             Drawing(
-                "Published, points",
+                Message("drawing.published_points"),
                 against_clients(
                     "cpunp", f"Published: {title}", POINTS, published, published_legend(series_of)
                 ),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients, number
-from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import (
     Lines,
     against_clients,
@@ -27,7 +28,7 @@ from app.lab.report.figures.series import (
     series_of_arms,
     series_of_transports,
 )
-from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.panel import Axis, Panel, Picture
 from app.lab.studies.published import repeated_study
 
 MARKERS_LARGE_MAX = 40
@@ -50,7 +51,7 @@ def _delay_per_client(analysis: Analysis, count: int) -> Figure:
     highs = [mean.high_ms or 0.0 for _, row in rows for mean in row.client_means[:drawn]]
     panel = Panel(
         Axis.categories("client", [str(index + 1) for index in range(drawn)]),
-        Axis.from_zero("mean delay, ms", highs),
+        Axis.from_zero(Message("drawing.mean_ms"), highs),
         rows_legend(rows),
     )
     for series, row in rows:
@@ -59,9 +60,10 @@ def _delay_per_client(analysis: Analysis, count: int) -> Figure:
             if mean.mean_ms is not None and mean.low_ms is not None and mean.high_ms is not None:
                 panel.range_up(x, mean.low_ms, mean.high_ms, series)
                 panel.marker(x, mean.mean_ms, series, small=drawn * len(rows) > MARKERS_LARGE_MAX)
-    title = f"Mean delay per client, {clients(count)}"
+    title = Message("figure.delay_per_client", {"clients": clients(count)})
     measured = Drawing(
-        "This run, ms", panel.svg(f"delay{count}", title=title, description=_means_in_words(rows))
+        Message("drawing.this_run_ms"),
+        Picture(panel, f"delay{count}", title=title, description=_means_in_words(rows)),
     )
     cut = f" The first {drawn} clients are shown." if drawn < seats else ""
     return Figure(
@@ -82,7 +84,8 @@ def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
     panel = Panel(
         Axis.categories("client", [str(index + 1) for index in range(count)]),
         Axis.from_zero(
-            "mean delay, s", [*(each.value for each in means), *(delay_s for _, _, delay_s in points)]
+            Message("drawing.mean_s"),
+            [*(each.value for each in means), *(delay_s for _, _, delay_s in points)],
         ),
         [(series_of[each.transport], TRANSPORT_TITLES[each.transport]) for each in means],
     )
@@ -94,8 +97,13 @@ def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
         )
     described = "; ".join(f"{TRANSPORT_TITLES[each.transport]} {each.value} s" for each in means)
     yield Drawing(
-        "Published, s (line: mean of all its clients)",
-        panel.svg(f"delay{count}p", title=f"Published mean delay, {clients(count)}", description=described),
+        Message("drawing.published_s_line"),
+        Picture(
+            panel,
+            f"delay{count}p",
+            title=Message("figure.delay_published", {"clients": clients(count)}),
+            description=described,
+        ),
     )
 
 
@@ -124,7 +132,7 @@ def _table_per_client(rows: Sequence[tuple[int, SummaryRow]], count: int, drawn:
             )
         overall = published_text(repeated_study().delay_at(row.arm.transport, count))
         found.append((arm_title(row.arm), "all", number(row.delay_ms_mean), "-", "-", overall))
-    return Table(("arm", "client", "mean ms", "lowest ms", "highest ms", "published s"), found)
+    return Table(headings_of("arm", "client", "mean_ms", "lowest_ms", "highest_ms", "published_s"), found)
 
 
 def _delay_against_clients(analysis: Analysis) -> Figure:
@@ -134,23 +142,22 @@ def _delay_against_clients(analysis: Analysis) -> Figure:
     title = "Mean delay against the number of clients"
     return Figure(
         title,
-        "Mean of the clients' means, as in the study: each client counts alike. The published figures come from "
-        "phones on a WLAN with unsynchronised clocks: compare how the lines run, not how high they are.",
+        Message("caption.delay_against"),
         (
             Drawing(
-                "This run, ms",
+                Message("drawing.this_run_ms"),
                 against_clients("delayn", title, "mean delay, ms", lines, series_of_arms(analysis)),
             ),
             Drawing(
-                "Published, s",
+                Message("drawing.published_s"),
                 against_clients(
                     "delaynp", f"Published: {title}", "mean delay, s", published, published_legend(series_of)
                 ),
             ),
-            Drawing("Both, on one logarithmic axis in ms", _together(analysis, lines, published)),
+            Drawing(Message("drawing.both"), _together(analysis, lines, published)),
         ),
         Table(
-            ("arm", "clients", "mean ms", "published s"),
+            headings_of("arm", "clients", "mean_ms", "published_s"),
             [
                 (
                     arm_title(row.arm),
@@ -164,11 +171,13 @@ def _delay_against_clients(analysis: Analysis) -> Figure:
     )
 
 
-def _together(analysis: Analysis, lines: Lines, published: Lines) -> str:
+def _together(analysis: Analysis, lines: Lines, published: Lines) -> Picture:
     """Return a drawing of measured and published delays on one logarithmic axis, with a name at each group of lines."""
     in_ms = {series: [(x, 1000 * y) for x, y in points] for series, points in published.items()}
     heights = [y for each in (lines, in_ms) for points in each.values() for _, y in points]
-    panel = Panel(count_axis(lines, in_ms), Axis.decades("mean delay, ms", heights), series_of_arms(analysis))
+    panel = Panel(
+        count_axis(lines, in_ms), Axis.decades(Message("drawing.mean_ms"), heights), series_of_arms(analysis)
+    )
     for series, points in lines.items():
         panel.line([point for point in points if point[1] > 0], series)
     for series, points in in_ms.items():
@@ -176,10 +185,11 @@ def _together(analysis: Analysis, lines: Lines, published: Lines) -> str:
     for which, words in ((in_ms, "published"), (lines, "this run")):
         if lowest := min((y for points in which.values() for _, y in points if y > 0), default=None):
             panel.caption(lowest, words)
-    return panel.svg(
+    return Picture(
+        panel,
         "delaynb",
-        title="Measured and published mean delay on one logarithmic axis",
-        description="The published delays, in the hundreds of milliseconds, lie far above those of this run.",
+        title=Message("drawing.both_title"),
+        description=Message("drawing.both_described"),
     )
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from app.core.errors import Malformed, StoreError
 from app.i18n import LANGUAGES
 from app.lab.report.atomic_files import write_atomically, write_bytes
-from app.lab.report.document import Document, Drawing, Drawn, drawing_name, figures_of
+from app.lab.report.document import Document, Drawing, Drawn, figures_of
 from app.lab.report.renderers.standalone import standalone
 from app.lab.report.renderers.typeset import is_installed, typeset
-from app.lab.report.translation import Translate, drawing_in_language, translator
+from app.lab.report.translation import Translate, translator
 
 _TEMPLATE = Path(__file__).with_name("drawing.typ")
 
@@ -60,7 +60,7 @@ def write_figures(
     say, written = translator(language), {}
     for drawn in figures_of(document):
         for drawing in drawn.figure.drawings:
-            written[drawing_name(drawing)] = _write(drawn, drawing, folder, wide_mm, say)
+            written[drawing.picture.name] = _write(drawn, drawing, folder, wide_mm, say)
     text = "\n".join(_captions(document, say)) + "\n"
     write_atomically(folder / "figures.md", lambda file: file.write(text))
     return written
@@ -68,13 +68,12 @@ def write_figures(
 
 def _write(drawn: Drawn, drawing: Drawing, folder: Path, wide_mm: float, say: Translate) -> Path:
     """Write a drawing in every form that this machine supports; return the path of its SVG."""
-    path = folder / f"{drawing_name(drawing)}.svg"
-    svg = drawing_in_language(drawing.svg, say)
-    file_text = standalone(svg, width_mm=wide_mm, with_face=True)
-    write_atomically(path, lambda file: file.write(file_text))
+    path = folder / f"{drawing.picture.name}.svg"
+    svg = standalone(drawing.picture, say, width_mm=wide_mm, with_face=True)
+    write_atomically(path, lambda file: file.write(svg))
     if is_installed():
         inputs = {
-            "svg": standalone(svg),
+            "svg": standalone(drawing.picture, say),
             "width_mm": f"{wide_mm:g}",
             "title": f"{say(drawn.figure.title)}: {say(drawing.heading)}",
         }
@@ -98,5 +97,5 @@ def _captions(document: Document, say: Translate) -> Iterator[str]:
     for drawn in figures_of(document):
         yield f"\n## {say(drawn.figure.title)}\n"
         for drawing in drawn.figure.drawings:
-            yield f"- `{drawing_name(drawing)}`: {say(drawing.heading)}"
+            yield f"- `{drawing.picture.name}`: {say(drawing.heading)}"
         yield f"\n{say(drawn.figure.caption)} {say(drawn.settings)}"

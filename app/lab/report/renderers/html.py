@@ -1,6 +1,6 @@
 """`report.html`: the whole report in one self-contained file without scripts.
 
-Jinja escapes text, and `svg.py` escapes the text of drawings.
+Jinja escapes text, and `panel.py` escapes the text of drawings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.sections import document_of
 from app.lab.report.document import Document
-from app.lab.report.translation import drawing_in_language, translator
+from app.lab.report.translation import translator
 from app.paths import TEMPLATES
 
 _STYLES = Path(__file__).with_name("report.css")
@@ -47,7 +47,7 @@ def _environment(language: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["say"] = say
-    environment.filters["drawing"] = lambda svg: Markup(drawing_in_language(svg, say))
+    environment.filters["drawing"] = lambda picture: Markup(picture.svg(say))
     environment.filters["typed"] = lambda text: _typed(say(text))
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment

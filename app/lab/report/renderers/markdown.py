@@ -26,7 +26,6 @@ from app.lab.report.document import (
     Numbers,
     Paragraph,
     Table,
-    drawing_name,
 )
 from app.lab.report.translation import Translate, translator
 
@@ -101,7 +100,7 @@ class _Writer:
         number = f"{block.number}. " if block.number else ""
         yield f"### {number}{self._line(figure.title)}"
         for drawing in figure.drawings:
-            if path := self.figures.get(drawing_name(drawing)):
+            if path := self.figures.get(drawing.picture.name):
                 alternative = _line(f"{self.say(figure.title)}: {self.say(drawing.heading)}")
                 yield f"![{alternative}](<{path}>)"
         yield _line(f"{self.say(figure.caption)} {self.say(block.settings)}")

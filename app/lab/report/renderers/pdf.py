@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import unescape
 
 from app.core.messages import Message
 from app.i18n import LANGUAGES
@@ -20,7 +19,7 @@ from app.lab.report.contents.sections import document_of
 from app.lab.report.document import Document, Drawing, Kind, Table
 from app.lab.report.renderers.standalone import colours, standalone
 from app.lab.report.renderers.typeset import need, typeset
-from app.lab.report.translation import Translate, drawing_in_language, translator
+from app.lab.report.translation import Translate, translator
 
 PAGE_PT = 493.0
 """Width between the margins of A4."""
@@ -42,7 +41,6 @@ _BREAKS = re.compile(r"[\s._/-]+")
 """Characters after which a long word may be wrapped."""
 
 _TEMPLATE = Path(__file__).with_name("report.typ")
-_DESCRIPTION = re.compile(r"<desc[^>]*>([^<]*)</desc>")
 
 
 def report_pdf(analysis: Analysis, language: str = LANGUAGES[0]) -> bytes:
@@ -65,12 +63,10 @@ def pdf_of(document: Document, run: str, language: str = LANGUAGES[0]) -> bytes:
 def _plain(value: Any, say: Translate) -> Any:
     """Return blocks as plain values, with text in place of messages; `block` is the name of a block's class."""
     if isinstance(value, Drawing):
-        heading, svg = say(value.heading), drawing_in_language(value.svg, say)
-        described = _DESCRIPTION.search(svg)
         return {
-            "heading": heading,
-            "svg": standalone(svg),
-            "described": unescape(described[1]) if described else heading,
+            "heading": say(value.heading),
+            "svg": standalone(value.picture, say),
+            "described": say(value.picture.description),
         }
     if isinstance(value, Table):
         headings = list(map(say, value.headings))

@@ -10,32 +10,27 @@ import re
 from functools import cache
 from pathlib import Path
 
-from app.lab.report.figures.labels import WIDTH_PX
-from app.lab.report.figures.svg import SERIES_MAX
+from app.lab.report.labels import WIDTH_PX
+from app.lab.report.panel import SERIES_MAX, Picture, Say
 
 FONTS = Path(__file__).with_name("fonts")
 FACE = "Siar Sans"
 
 _STYLES = Path(__file__).with_name("report.css")
 _TOKEN = re.compile(r"--([a-z0-9-]+): (#[0-9a-f]{6});")
-_OPENING = re.compile(r'<svg role="img" viewBox="0 0 (\d+) (\d+)" ')
 
 
-def standalone(svg: str, *, width_mm: float | None = None, with_face: bool = False) -> str:
-    """Return a panel's drawing as a self-contained SVG file in the light scheme.
+def standalone(picture: Picture, say: Say, *, width_mm: float | None = None, with_face: bool = False) -> str:
+    """Return a drawing as a self-contained SVG file in the light scheme.
 
     `width_mm` is its printed width; without it the file has proportions only. `with_face` embeds the font (19 kB), for
-    files that are opened elsewhere. Raises `ValueError` for SVG that no panel has made.
+    files that are opened elsewhere.
     """
-    found = _OPENING.match(svg)
-    if found is None:
-        raise ValueError("only what a panel drew can stand alone")
-    height = float(found[2])
+    height = picture.panel.full_height_px
     size = f' width="{width_mm:g}mm" height="{width_mm * height / WIDTH_PX:.2f}mm"' if width_mm else ""
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg"{size} {found[0].removeprefix("<svg ")}'
-    words_end = svg.index("</desc>") + len("</desc>")
     style = f"<style>{_face() if with_face else ''}{_rules()}</style>"
-    return f"{opening}{svg[found.end() : words_end]}{style}{svg[words_end:]}\n"
+    attributes = f' xmlns="http://www.w3.org/2000/svg"{size}'
+    return picture.svg(say, attributes=attributes, style=style) + "\n"
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from app.core.messages import Message
 from app.core.trial import RunRecord
 from app.i18n import LANGUAGES
 from app.lab.analysis.descriptive.display import DisplayRow, display_rows
@@ -54,13 +55,11 @@ def print_live(
     arrivals = sum(row.arrivals for row in rows)
     page.say(f"Live run {run.id}: {arrivals} arrivals posted by phones.", style="bold")
     if not rows:
-        page.say("Open the page of a running server on a phone, press Start, and publish something.")
+        page.say(Message("terminal.live.none"))
         return
     page.table(LIVE_HEADINGS, map(live_cells, rows), texts=(0, 10))
-    page.say(
-        "Delays count from when a notification was due; bound: the largest clock error of any that was used."
-    )
-    page.say("This describes; it decides nothing: transports were not run in blocks. `siar demo` does that.")
+    page.say(Message("terminal.live.delays"))
+    page.say(Message("terminal.live.describes"))
 
 
 def live_cells(row: LiveRow) -> tuple[str, ...]:

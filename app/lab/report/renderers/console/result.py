@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from app.core.messages import Message, Text
 from app.core.trial import Severity
 from app.i18n import LANGUAGES
 from app.lab.analysis.alternative_methods import single_trial_sentences
@@ -35,19 +36,19 @@ def print_result(analysis: Analysis, console: Console, *, language: str = LANGUA
     page.say(headline(analysis), style="bold")
     if analysis.verdicts and all(each.verdict is Verdict.INVALID for each in analysis.verdicts):
         page.say(
-            "No verdict: too many blocks are void. Below is why, and what to do before it is run again.",
+            Message("terminal.no_verdict"),
             style="yellow",
         )
     page.table(_headings(SUMMARY_HEADINGS, analysis), map(summary_cells, analysis.summary), texts=(0,))
-    page.say("Pooled over valid blocks, to describe; p95 needs 100 notifications, p99 500 (-).")
-    page.say("CPU: over idle; per delivered notification, and in percent of the machine.")
+    page.say(Message("terminal.pooled"))
+    page.say(Message("terminal.cpu"))
     _print_split(page, analysis)
     for pair in _pairs(analysis.comparisons):
         page.say("")
         page.say(pair_title(pair[0]), style="bold")
         page.table(_headings(DIFFERENCE_HEADINGS, analysis), map(difference_cells, pair), texts=(0, 5, 6))
     if analysis.comparisons:
-        page.say("Verdict: by the interval at its Holm level. equiv.: 90 % interval within the margin.")
+        page.say(Message("terminal.verdict"))
     page.say("")
     for comparison in analysis.verdicts:
         verdict = sentence(comparison, noun=analysis.noun)
@@ -68,12 +69,10 @@ def _print_split(page: Page, analysis: Analysis) -> None:
     if all(row.split is None for row in analysis.summary):
         return
     page.say("")
-    page.say("Where the delay was spent, median of the trials' medians", style="bold")
+    page.say(Message("terminal.split"), style="bold")
     page.table(SPLIT_HEADINGS, map(split_cells, analysis.summary), texts=(0,))
-    page.say(
-        "Source: due to sent. Server: to the send() of it. Network: to the client's kernel. Client: read."
-    )
-    page.say("Spread: from the first client's send() to the last's. Medians need not add up to the delay's.")
+    page.say(Message("terminal.split.parts"))
+    page.say(Message("terminal.split.spread"))
 
 
 def summary_cells(row: SummaryRow) -> tuple[str, ...]:
@@ -107,7 +106,7 @@ def split_cells(row: SummaryRow) -> tuple[str, ...]:
     )
 
 
-def difference_cells(comparison: Comparison) -> tuple[str, ...]:
+def difference_cells(comparison: Comparison) -> tuple[Text, ...]:
     """Return a row of the differences, by `DIFFERENCE_HEADINGS`."""
     words = METRIC_WORDS[comparison.metric]
     return (

@@ -6,11 +6,12 @@ Series differ by colour, line style and marker at the same time (classes `s0` to
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from app.lab.report.figures.labels import LEFT_PX, WIDTH_PX, label_x, side_by_side
+from app.core.messages import Text
+from app.lab.report.labels import LEFT_PX, WIDTH_PX, label_x, side_by_side
 
 HEIGHT_PX = 220
 RIGHT_PX = 12
@@ -27,20 +28,23 @@ DASHES = ("", "6 4", "2 3", "8 3 2 3")
 
 Point = tuple[float, float]
 
+Say = Callable[[Text], str]
+"""Makes text in a reader's language."""
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
     """Values along one side of a panel."""
 
-    label: str
+    label: Text
     low: float
     high: float
     log: bool = False
-    names: Mapping[float, str] | None = None
+    names: Mapping[float, Text] | None = None
     """Labels of ticks by value, where the values are categories."""
 
     @classmethod
-    def from_zero(cls, label: str, values: Iterable[float]) -> Axis:
+    def from_zero(cls, label: Text, values: Iterable[float]) -> Axis:
         """Make an axis from 0, or from below the lowest negative value, to a round number above the highest."""
         known = [*values, 0.0]
         step = _step(max(known) - min(known))
@@ -49,14 +53,14 @@ class Axis:
         )
 
     @classmethod
-    def decades(cls, label: str, values: Iterable[float]) -> Axis:
+    def decades(cls, label: Text, values: Iterable[float]) -> Axis:
         """Make a logarithmic axis of whole powers of ten around the positive values."""
         known = [value for value in values if value > 0] or [1.0]
         low, high = math.floor(math.log10(min(known))), math.ceil(math.log10(max(known)))
         return cls(label, 10.0**low, 10.0 ** max(high, low + 1), log=True)
 
     @classmethod
-    def categories(cls, label: str, names: Sequence[str]) -> Axis:
+    def categories(cls, label: Text, names: Sequence[Text]) -> Axis:
         """Make an axis of the values 0, 1, 2, ... with a name each."""
         return cls(
             label, -0.5, max(len(names), 1) - 0.5, names={float(i): name for i, name in enumerate(names)}
@@ -68,7 +72,7 @@ class Axis:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
-    def ticks(self) -> dict[float, str]:
+    def ticks(self) -> dict[float, Text]:
         """Return the labels of ticks by value."""
         if self.names is not None:
             return dict(self.names)
@@ -81,9 +85,22 @@ class Axis:
         return {index * step: f"{round(index * step, 9):g}" for index in range(first, last + 1)}
 
 
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Words at a place of the drawing."""
+
+    x: float
+    y: float
+    words: Text
+    anchor: str
+
+    def svg(self, say: Say) -> str:
+        return _text(self.x, self.y, say(self.words), self.anchor)
+
+
 @dataclass(slots=True)
 class Panel:
-    """One drawing with two axes. Methods add elements; `svg` returns the text."""
+    """One drawing with two axes. Methods add elements, and `elements` returns them as SVG in a reader's language."""
 
     x: Axis
     y: Axis
@@ -92,7 +109,7 @@ class Panel:
     height_px: int = HEIGHT_PX
     """Height with one row of legend; each further row adds to the drawing and leaves the plot as it is."""
     left_px: int = LEFT_PX
-    _parts: list[str] = field(default_factory=list)
+    _parts: list[str | _Words] = field(default_factory=list)
 
     @property
     def top_px(self) -> int:
@@ -100,7 +117,8 @@ class Panel:
         return 12 + LEGEND_ROW_PX * math.ceil(len(self.legend) / self._legend_columns)
 
     @property
-    def _full_height_px(self) -> int:
+    def full_height_px(self) -> int:
+        """Height of the drawing, all rows of the legend included."""
         return self.height_px + max(self.top_px - 12 - LEGEND_ROW_PX, 0)
 
     @property
@@ -147,9 +165,9 @@ class Panel:
             f'<circle class="estimate" cx="{self._x_px(x):.1f}" cy="{self._y_px(y):.1f}" r="5"/>'
         )
 
-    def caption(self, y: float, words: str) -> None:
+    def caption(self, y: float, words: Text) -> None:
         """Add words at the right edge, just below a value."""
-        self._parts.append(_text(WIDTH_PX - RIGHT_PX, self._y_px(y) + 18, words, "end"))
+        self._parts.append(_Words(WIDTH_PX - RIGHT_PX, self._y_px(y) + 18, words, "end"))
 
     def level(self, y: float, series: int) -> None:
         """Add a horizontal line across the plot in the series' style."""
@@ -159,7 +177,7 @@ class Panel:
     def upright(self, x: float, kind: str = "zero") -> None:
         """Add a vertical line across the plot; `kind` is its CSS class."""
         self._parts.append(
-            _line(self._x_px(x), self.top_px, self._x_px(x), self._full_height_px - BOTTOM_PX, kind)
+            _line(self._x_px(x), self.top_px, self._x_px(x), self.full_height_px - BOTTOM_PX, kind)
         )
 
     def band(self, y: float, low: float, high: float) -> None:
@@ -170,45 +188,43 @@ class Panel:
             f'<rect class="band" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{bottom - top:.1f}"/>'
         )
 
-    def note(self, text: str) -> None:
+    def note(self, text: Text) -> None:
         """Add words in the middle of an otherwise empty plot."""
         x = (self.left_px + WIDTH_PX - RIGHT_PX) / 2
-        y = (self.top_px + self._full_height_px - BOTTOM_PX) / 2
-        self._parts.append(_text(x, y, text, "middle"))
+        y = (self.top_px + self.full_height_px - BOTTOM_PX) / 2
+        self._parts.append(_Words(x, y, text, "middle"))
 
-    def svg(self, name: str, *, title: str, description: str) -> str:
-        """Return the drawing as an SVG element; `name` has to be unique in the page."""
-        return (
-            f'<svg role="img" viewBox="0 0 {WIDTH_PX} {self._full_height_px}" '
-            f'aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{escape(title)}</title>'
-            f'<desc id="{name}-d">{escape(description)}</desc>'
-            f"{''.join([*self._frame(), *self._parts, *self._legend()])}</svg>"
-        )
+    def elements(self, say: Say) -> str:
+        """Return the SVG elements of the drawing."""
+        own = (each if isinstance(each, str) else each.svg(say) for each in self._parts)
+        return "".join([*self._frame(say), *own, *self._legend(say)])
 
-    def _frame(self) -> Iterable[str]:
+    def _frame(self, say: Say) -> Iterable[str]:
         left, right = self.left_px, WIDTH_PX - RIGHT_PX
-        bottom = self._full_height_px - BOTTOM_PX
+        bottom = self.full_height_px - BOTTOM_PX
         for value, words in self.y.ticks().items():
             if self.y.names is None:
                 yield _line(left, self._y_px(value), right, self._y_px(value), "grid")
-            yield _text(left - 6, self._y_px(value) + 4, words, "end")
+            yield _text(left - 6, self._y_px(value) + 4, say(words), "end")
         yield _line(left, bottom, right, bottom, "axis")
-        places = [(self._x_px(value), words) for value, words in _thinned(self.x.ticks()).items()]
+        places = [(self._x_px(value), say(words)) for value, words in _thinned(self.x.ticks()).items()]
         for x, row, words in side_by_side(places, rows=1 if self.x.label else 2):
             yield _line(x, bottom, x, bottom + 4, "axis")
             yield _text(label_x(x, words), bottom + 16 + 15 * row, words, "middle")
-        yield _text((left + right) / 2, self._full_height_px - 6, self.x.label, "middle")
+        yield _text((left + right) / 2, self.full_height_px - 6, say(self.x.label), "middle")
         middle = (self.top_px + bottom) / 2
         if self.y.label:
-            yield _text(0, 0, self.y.label, "middle", f' transform="translate(12 {middle:.1f}) rotate(-90)"')
+            yield _text(
+                0, 0, say(self.y.label), "middle", f' transform="translate(12 {middle:.1f}) rotate(-90)"'
+            )
 
-    def _legend(self) -> Iterable[str]:
+    def _legend(self, say: Say) -> Iterable[str]:
         for place, (series, name) in enumerate(self.legend):
             row, column = divmod(place, self._legend_columns)
             x, y = self.left_px + 150 * column, 12 + LEGEND_ROW_PX * row
             yield f'<path class="s{series % SERIES_MAX} line"{_dash(series)} d="M{x} {y}h28"/>'
             yield _marker(x + 14, y, series, 4.0)
-            yield _text(x + 34, y + 4, name, "start")
+            yield _text(x + 34, y + 4, say(name), "start")
 
     def _path(self, points: Sequence[Point], series: int) -> str:
         places = " ".join(f"{self._x_px(x):.1f} {self._y_px(y):.1f}" for x, y in points)
@@ -218,8 +234,27 @@ class Panel:
         return self.left_px + self.x.share(value) * (WIDTH_PX - RIGHT_PX - self.left_px)
 
     def _y_px(self, value: float) -> float:
-        bottom = self._full_height_px - BOTTOM_PX
+        bottom = self.full_height_px - BOTTOM_PX
         return bottom - self.y.share(value) * (bottom - self.top_px)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A panel with the texts for readers who do not see it."""
+
+    panel: Panel
+    name: str
+    """Unique in a report, and fit for a file name."""
+    title: Text
+    description: Text
+
+    def svg(self, say: Say, *, attributes: str = "", style: str = "") -> str:
+        """Return the SVG element, with attributes of its own and a style sheet inside."""
+        return (
+            f'<svg{attributes} role="img" viewBox="0 0 {WIDTH_PX} {self.panel.full_height_px}" '
+            f'aria-labelledby="{self.name}-t {self.name}-d"><title id="{self.name}-t">{escape(say(self.title))}</title>'
+            f'<desc id="{self.name}-d">{escape(say(self.description))}</desc>{style}{self.panel.elements(say)}</svg>'
+        )
 
 
 def _marker(x: float, y: float, series: int, size: float, *, faint: bool = False) -> str:
@@ -248,7 +283,7 @@ def _text(x: float, y: float, words: str, anchor: str, rest: str = "") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{rest}>{escape(words)}</text>'
 
 
-def _thinned(ticks: Mapping[float, str]) -> dict[float, str]:
+def _thinned(ticks: Mapping[float, Text]) -> dict[float, Text]:
     """Return every n-th tick, so that at most nine labels remain."""
     every = math.ceil(len(ticks) / 9)
     return {value: words for index, (value, words) in enumerate(ticks.items()) if index % every == 0}
