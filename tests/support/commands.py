@@ -24,7 +24,7 @@ def siar(
     folder: Path, *arguments: str, timeout_s: float = 120, **settings: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `./siar ...` in `folder`, without the wrapper's setup."""
-    program = ("tests.tools.suite", *arguments[1:]) if arguments[0] == "test" else ("app", *arguments)
+    program = ("tests.tools.suite", *arguments[1:]) if arguments[:1] == ("test",) else ("app", *arguments)
     return subprocess.run(
         [sys.executable, "-P", "-m", *program],
         capture_output=True,
