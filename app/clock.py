@@ -20,7 +20,7 @@ _timebase = secrets.token_hex(8)
 
 
 class Clock(Protocol):
-    """What a component that is given its clock reads. This module is one; a test may hand in another."""
+    """A clock that components are given: this module, or a fake in tests."""
 
     def now_us(self) -> ServerUs:
         """Return the present moment in the server's time base."""
