@@ -49,8 +49,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _refuse_hidden_marks(items: list[pytest.Item]) -> None:
-    """Reject tests marked `alone` indirectly, which neither half of the suite would run."""
-    marked = {item.path for item in items if item.get_closest_marker("alone")}
-    hidden = marked - set(files_that_mark("alone"))
+    """Reject tests marked `alone` indirectly, which no part of the suite would run, or without `nightly`."""
+    marked = [item for item in items if item.get_closest_marker("alone")]
+    hidden = {item.path for item in marked} - set(files_that_mark("alone"))
     if hidden:
         raise pytest.UsageError(f"write `@pytest.mark.alone` out in {', '.join(map(str, sorted(hidden)))}")
+    daily = [item.nodeid for item in marked if not item.get_closest_marker("nightly")]
+    if daily:
+        raise pytest.UsageError(f"what needs the machine for itself is `nightly`, too: {', '.join(daily)}")

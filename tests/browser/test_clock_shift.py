@@ -12,7 +12,7 @@ from tests.browser.shifted_clock import raw_us, shift_clock, step_clock
 from tests.browser.test_page import anchor_us, publish, start, stop, stored_samples
 from tests.support.server import RunningServer
 
-pytestmark = [pytest.mark.alone, pytest.mark.browser]
+pytestmark = [pytest.mark.alone, pytest.mark.browser, pytest.mark.nightly]
 
 OFFSET_MS = 90_000.0
 RATE = 50e-6
@@ -56,7 +56,6 @@ def error_us(sample: dict[str, Any], zero_us: float, *, stepped_us: float = 0.0)
     return float(shifted_us + sample["clock_offset_us"] - true_us)
 
 
-@pytest.mark.slow
 def test_a_clock_that_is_90_s_off_and_drifts_50_ppm_gets_delays_within_their_stated_bound(
     page: Page, server: RunningServer
 ) -> None:
@@ -79,7 +78,6 @@ def test_a_clock_that_is_90_s_off_and_drifts_50_ppm_gets_delays_within_their_sta
         assert abs(error_us(sample, zero_us)) <= sample["clock_bound_us"] + zero_error_us
 
 
-@pytest.mark.slow
 def test_a_step_of_the_clock_voids_what_it_makes_uncertain_and_leaves_the_rest_true(
     page: Page, server: RunningServer
 ) -> None:

@@ -53,6 +53,7 @@ def test_while_redis_is_full_publishing_is_refused_and_subscribers_stay(tmp_path
     assert [each.connections for each in followers] == [1, 1], "nobody had to come back"
 
 
+@pytest.mark.nightly
 @pytest.mark.alone
 def test_a_redis_that_is_slow_loses_and_doubles_nothing_and_holds_up_nobody_else(tmp_path: Path) -> None:
     with (

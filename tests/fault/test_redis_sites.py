@@ -10,7 +10,7 @@ from tests.support import netns
 from tests.support.followers import Follower, Publisher, wait_for
 from tests.support.sites import Site, sites
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.nightly]
 """Alone, since a cable that is made here breaks off what Chromium loads elsewhere (ERR_NETWORK_CHANGED)."""
 
 COUNT = 5_000

@@ -128,6 +128,7 @@ def p95_delay_ms(swarm: Swarm, server: RunningServer, good: list[Subscriber]) ->
     return statistics.quantiles(delays_ms, n=20)[-1]
 
 
+@pytest.mark.nightly
 @pytest.mark.alone
 def test_clients_that_stop_reading_cost_the_others_nothing_measurable(tmp_path: Path, fanout: str) -> None:
     dice = random.Random(7)

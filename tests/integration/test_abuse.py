@@ -42,7 +42,7 @@ def server(tmp_path: Path) -> Iterator[RunningServer]:
     assert "Traceback" not in running.log(), running.log()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.alone  # It measures how long a request waits beside a source that takes all that it gets.
 def test_a_source_that_is_late_lets_the_others_have_their_turn(server: RunningServer) -> None:
     """400 notifications at 1000/s to 20 clients cannot be on time; they must still reach clients that read."""

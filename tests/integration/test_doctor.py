@@ -41,6 +41,7 @@ def states(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return {each["name"]: each for each in json.loads(done.stdout)["checks"]}
 
 
+@pytest.mark.nightly
 @pytest.mark.alone  # It judges how soon a first byte comes, and so does what it runs, by bounds of its own.
 def test_a_free_port_is_looked_at_with_a_real_server(tmp_path: Path) -> None:
     done = doctor(tmp_path, "--port", str(free_port()), "--json", "-")

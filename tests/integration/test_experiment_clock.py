@@ -20,8 +20,6 @@ from app.lab.run.trial_run import PROBES_AFTER_TRIAL, BuiltInClients
 from app.store.store import Store
 from tests.support import lab
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -74,7 +72,8 @@ def test_a_clock_that_has_gone_is_noticed_by_the_next_burst(tmp_path: Path) -> N
             clients.burst(4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.alone
 def test_an_idle_window_longer_than_the_clock_reaches_leaves_every_sample_a_clock(
     server: Server, tmp_path: Path
 ) -> None:

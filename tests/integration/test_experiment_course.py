@@ -18,7 +18,7 @@ from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support import lab
 from tests.support.proxy import calling_at
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 
 AWAY_S = 0.3
 

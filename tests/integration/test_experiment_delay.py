@@ -17,12 +17,11 @@ from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support import lab
 from tests.support.proxy import delayed
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.nightly]
 
 DELAY_S = 0.050
 
 
-@pytest.mark.slow
 def test_50_ms_more_from_server_to_client_are_50_ms_more_in_the_median(tmp_path: Path) -> None:
     lateness_s: list[float] = []
     with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:

@@ -25,7 +25,6 @@ from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
 
 pytestmark = [
-    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="the kernel's stamps and TCP_INFO are Linux's"),
 ]
@@ -52,7 +51,7 @@ SLACK_US = 100
 
 def run_short_plan(server: Server, runs_dir: Path, **changes: object) -> RunRecord:
     folder = runner.run_plan(
-        lab.short_plan(client_counts=(CLIENTS,), instrument=True, idle_s=0.0, **changes),
+        lab.short_plan(client_counts=(CLIENTS,), instrument=True, idle_s=0.0, drain_s=30.0, **changes),
         server=server,
         runs_dir=runs_dir,
         run_id=naming.new_run_id(),
@@ -88,6 +87,8 @@ def test_every_delivery_of_both_transports_has_its_time(run: RunRecord) -> None:
         assert set(accepted_of(trial)) == {(client, seq) for client in range(CLIENTS) for seq in range(25)}
 
 
+@pytest.mark.nightly
+@pytest.mark.alone
 def test_the_kernel_took_it_after_it_was_sent_and_before_it_was_received(run: RunRecord) -> None:
     for trial in run.trials:
         accepted = accepted_of(trial)
@@ -101,6 +102,8 @@ def test_the_kernel_took_it_after_it_was_sent_and_before_it_was_received(run: Ru
                 assert accepted_us <= each.kernel_received_us + 2 * each.clock_bound_us + SLACK_US
 
 
+@pytest.mark.nightly
+@pytest.mark.alone
 def test_the_parts_add_up_to_the_delay(run: RunRecord) -> None:
     for trial in run.trials:
         found = split(trial)
@@ -117,6 +120,8 @@ def test_the_parts_add_up_to_the_delay(run: RunRecord) -> None:
         assert 0 < found.spread_ms_p50 < 100
 
 
+@pytest.mark.nightly
+@pytest.mark.alone
 def test_the_wire_carries_the_payload_and_two_headers(run: RunRecord) -> None:
     """A notification is one segment of 512 bytes and framing, and its acknowledgement another."""
     for trial in run.trials:
@@ -130,6 +135,8 @@ def test_the_wire_carries_the_payload_and_two_headers(run: RunRecord) -> None:
         assert found.wire.segments_per_notification == pytest.approx(1.0, abs=0.2)
 
 
+@pytest.mark.nightly
+@pytest.mark.alone
 def test_no_client_is_always_written_to_first(run: RunRecord) -> None:
     """By the kernel's receive stamps: what one call of io_uring wrote shares the server's own."""
     for trial in run.trials:
@@ -196,7 +203,7 @@ def test_a_recording_is_the_operator_s_and_there_only_when_it_was_ordered(server
 
 def test_a_running_trial_s_recording_is_refused_and_a_closed_one_s_is_given(server: RunningServer) -> None:
     with sse(server.port) as stream:
-        assert server.request("POST", "/api/trials", {**ORDER, "trial": 2, "start_after_ms": 300})[0] == 201
+        assert server.request("POST", "/api/trials", {**ORDER, "trial": 2, "start_after_ms": 3_000})[0] == 201
         assert server.request("GET", "/api/trials/recorded/2/instrument")[0] == 409
         for _ in range(5):
             stream.next_notification()
@@ -206,7 +213,7 @@ def test_a_running_trial_s_recording_is_refused_and_a_closed_one_s_is_given(serv
 
     assert (status, answer["absent"], answer["dropped"]) == (200, None, 0)
     (connection,) = answer["connections"]
-    assert all(0 <= after_sent_us < 1_000_000 for after_sent_us in connection["accepted_us"])
+    assert all(0 <= after_sent_us < 60_000_000 for after_sent_us in connection["accepted_us"])
     assert connection["after"]["bytes_sent"] - connection["before"]["bytes_sent"] > 5 * 512
 
 

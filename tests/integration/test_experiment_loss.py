@@ -20,8 +20,6 @@ from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support import lab
 from tests.support.proxy import calling_at, delayed
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -43,7 +41,7 @@ def test_a_broken_connection_costs_no_notification_and_is_counted(
                 idle_s=0.0,
                 notifications=120,
                 rate_hz=100.0,
-                drain_s=3.0,
+                drain_s=30.0,
                 extra_blocks_max=1,
             ),
             server=server,
@@ -66,6 +64,8 @@ def test_a_broken_connection_costs_no_notification_and_is_counted(
     assert {each.outcome for each in again.deliveries} == {Outcome.ON_TIME}
 
 
+@pytest.mark.nightly
+@pytest.mark.alone
 def test_the_cpu_window_does_not_wait_for_what_comes_after_the_last_due_time(
     server: Server, tmp_path: Path
 ) -> None:

@@ -28,7 +28,7 @@ from app.server.fanout.flusher import Flusher
 from app.server.fanout.recorder import Recorder
 from tests.unit.test_connection import FakeLoop, Probe
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.nightly]
 
 ROOT = Path(__file__).parents[2]
 

@@ -26,7 +26,6 @@ from tests.support.server import ADMIN_TOKEN, ROOT, free_port, running_server, s
 SMALL = ("--users", "4", "--duration", "1s", "--rate", "10", "--blocks", "1", "--quick")
 
 
-@pytest.mark.alone
 def test_locusts_users_receive_everything_of_a_neutral_source_with_the_kernels_stamps() -> None:
     with GeneratorProcess(module=MODULE) as process:
         generators = Generators([process])

@@ -18,7 +18,7 @@ NIGHTLY = "test_ten_minutes_of_coming_and_going_lose_nothing_and_leave_nothing_b
     ("arguments", "is_run"),
     [
         ((), False),
-        (("-m", "not alone"), False),  # the first half of --all
+        (("-m", "not slow"), False),
         (("-m", "nightly"), True),
         (("-m", "nightly and not slow"), True),
     ],

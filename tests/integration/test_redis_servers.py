@@ -135,7 +135,7 @@ def test_while_redis_is_away_publishers_get_503_and_subscribers_stay_and_are_tol
     assert [each.connections for each in followers] == [1, 1], "nobody had to come back"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.alone  # It measures how long requests wait beside one that waits for Redis.
 def test_a_redis_that_says_nothing_holds_up_nobody_but_who_publishes(tmp_path: Path) -> None:
     """Stopped, not killed: no reset, no end of file. Other requests are answered meanwhile."""

@@ -1,4 +1,4 @@
-"""Nightly tests: which change makes each of them due, and when each last passed.
+"""Nightly tests: which change makes each of them due, and when each last passed. None is ever part of the gate.
 
 `tests/nightly.toml` lists the files that have tests marked `nightly`, each with the paths that they depend on.
 `tests/nightly.json` records for each file the last pass: its commit, its time and a digest of those paths. A file is
@@ -82,6 +82,12 @@ def listing() -> str:
         )
         lines.append(f"{'due' if file in now_due else 'ok':<4} {file}  {when}")
     return "\n".join(lines)
+
+
+def due_line() -> str:
+    """Return one line that names the files that are due."""
+    files = due()
+    return f"nightly: {len(files)} of {len(triggers())} files due{': ' if files else ''}{' '.join(files)}"
 
 
 def digest_of(paths: tuple[str, ...]) -> str:

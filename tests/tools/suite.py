@@ -2,18 +2,21 @@
 
     ./siar test                  everything but the tests marked `slow` or `nightly`
     ./siar test --unit           only what needs no server and no browser: the inner loop
-    ./siar test --all            the slow ones too, and the nightly ones whose paths changed since they last passed
+    ./siar test --all            the slow ones too: the gate, which CI runs
     ./siar test --nightly        only those marked `nightly`; `--nightly FILE ...` only those in these files
     ./siar test --nightly --list when each nightly file last passed, at which commit, and which are due
     ./siar test -k clock         any other argument goes to pytest, and then only pytest runs
 
-Tests marked `alone` measure time: nothing runs beside them. The others run four at a time before them, since most of
-them wait. A tool that this machine lacks (Node, Chromium) skips what needs it, with a sentence that says how to get it;
-with SIAR_TEST_STRICT=1, which CI sets, it is a failure. The durations of the slowest files are printed at the end.
+Tests run four at a time, since most of them wait. Up to three that fail run once more at the end, with nothing beside
+them; one that passes then is printed as `FLAKY` and is no failure. What measures time is nightly and never part of the
+gate, whose last line names the nightly files that are due. Nightly tests marked `alone` run with nothing beside them.
+A tool that this machine lacks (Node, Chromium) skips what needs it, with a sentence that says how to get it; with
+SIAR_TEST_STRICT=1, which CI sets, it is a failure. The durations of the slowest files are printed at the end.
 Every step runs even if one before it failed. Exit codes: 0 all good, 1 something failed.
 """
 
 import filecmp
+import json
 import os
 import re
 import shutil
@@ -96,31 +99,53 @@ def main(argv: list[str]) -> int:
         elif arguments:
             outcomes = [run_pytest("pytest", with_default_marker(argv, from_root(arguments)))]
         else:
-            outcomes = [*run_checks(), *run_all_of_pytest(reports, is_all="--all" in argv)]
+            outcomes = [*run_checks(), run_gate(reports, gate_selection(is_all="--all" in argv))]
         print(durations(reports), end="")
     print(summary(outcomes, time.monotonic() - started_s), flush=True)
+    if "--all" in argv and not arguments:
+        print(nightly.due_line(), flush=True)
     return 1 if any(outcome.word == "FAILED" for outcome in outcomes) else 0
 
 
 UNIT = ("-n", "2", "--dist", "loadfile", "-m", "not slow and not alone and not nightly", "tests/unit")
 
 
-def run_all_of_pytest(reports: Path, *, is_all: bool) -> list[Outcome]:
-    """Run the tests that may run in parallel, then the others, and with `--all` the nightly ones that are due."""
-    fast = "" if is_all else " and not slow"
+def gate_selection(*, is_all: bool) -> tuple[str, ...]:
+    """Return pytest's arguments for the gate: everything, four files at a time; slow tests only with `--all`.
+
+    Nightly tests are never part of it: tests/conftest.py deselects them where no marker asks for them.
+    """
     # In the order of folders: browser tests, which take longest, first. xdist would start files with the most tests
     # first.
-    together = (
-        *("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"),
-        *("-m", f"not alone{fast}"),
-    )
-    # Only files with such tests, because collecting the others takes long.
-    alone = ("-m", f"alone{fast}", *map(str, files_that_mark("alone")))
-    outcomes = [
-        run_pytest("pytest, four at a time", together, reports),
-        run_pytest("pytest, alone", alone, reports),
-    ]
-    return [*outcomes, *(run_nightly(nightly.due(), reports) if is_all else ())]
+    together = ("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder")
+    return (*together, *(() if is_all else ("-m", "not slow")))
+
+
+def run_gate(reports: Path, selection: Sequence[str]) -> Outcome:
+    """Run the selected tests; run up to MAX_FLAKY that fail once more, and announce those that pass then.
+
+    pytest's cache says which failed; it is in the folder of the reports, so that no earlier run's failures are in it.
+    """
+    cached = ("-o", f"cache_dir={reports / 'cache'}")
+    first = run_pytest("pytest", (*cached, *selection), reports)
+    failed = last_failed(reports)
+    if first.word == "ok" or not 0 < len(failed) <= MAX_FLAKY:
+        return first
+    only_failed = ("-n", "0", "--last-failed", "--last-failed-no-failures", "none")
+    again = run_pytest("pytest, failed again", (*cached, *selection, *only_failed), reports)
+    for test in sorted(failed - last_failed(reports)):
+        print(f"FLAKY {test}", flush=True)
+    return Outcome(first.name, again.word, first.duration_s + again.duration_s)
+
+
+MAX_FLAKY = 3
+"""Tests that may fail once in a run of the gate. More point at the change, or at a gate that is not worth running."""
+
+
+def last_failed(reports: Path) -> set[str]:
+    """Return the node ids of the tests that failed when they last ran, from pytest's cache."""
+    file = reports / "cache" / "v" / "cache" / "lastfailed"
+    return set(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else set()
 
 
 def run_nightly(files: Sequence[str], reports: Path) -> list[Outcome]:

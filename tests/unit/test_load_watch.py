@@ -40,7 +40,8 @@ def test_processes_count_together_where_they_can_go_nowhere_else(
         assert (found.share, found.processes) == (pytest.approx(most.share), most.processes)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.alone
 @pytest.mark.skipif(sys.platform != "linux", reason="cores are given to processes on Linux only")
 def test_two_processes_on_one_core_are_seen_to_fill_it() -> None:
     core = min(os.sched_getaffinity(0))
