@@ -13,6 +13,7 @@ from app.server.room.phases import Experiment, Phase
 from app.server.runners import Order
 from app.server.web.runs import background_jobs
 from app.settings import Settings
+from tests.unit.test_publish_batch import StoppedClock
 
 OPERATOR = {"Authorization": "Bearer t"}
 
@@ -22,7 +23,8 @@ def app(tmp_path: Path) -> SiarApp:
     for run in ("one", "two"):
         (tmp_path / run).mkdir()
         (tmp_path / run / "result.json").write_text("{}")
-    return create_app(Settings(admin_token="t", runs_dir=tmp_path))
+    # Its clock stands: a countdown lasts as long as the test.
+    return create_app(Settings(admin_token="t", runs_dir=tmp_path), clock=StoppedClock())
 
 
 def compare(client: FlaskClient) -> tuple[int, str]:

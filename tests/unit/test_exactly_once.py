@@ -81,8 +81,11 @@ class Stage:
         self.readers[number % len(self.readers)].connection.drop(CLOSED_LOST)
 
     def finish(self) -> None:
-        for number in range(len(self.readers)):
+        for number, reader in enumerate(self.readers):
             self.give_room(number, MUCH)
+            # A push ends with its time, which on a busy machine is after any call.
+            while self.loop.wants_write.get(reader.kernel.fd):
+                reader.connection.on_events(epoll.OUT)
         while self.flusher._flush_slice(Pause(lambda: False)):
             pass
 

@@ -12,7 +12,7 @@ import pytest
 
 from app import clock
 from app.server.broker.make import make_broker, make_history_cache
-from app.server.broker.redis import scripts
+from app.server.broker.redis import link, rooms, scripts
 from app.settings import Settings
 
 NAMES = {
@@ -77,7 +77,10 @@ class EmptyRedis(socketserver.ThreadingTCPServer):
 
 
 @pytest.fixture
-def redis() -> Iterator[EmptyRedis]:
+def redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmptyRedis]:
+    # However busy the machine is, no request is given up and none is made again.
+    monkeypatch.setattr(link, "PATIENCE_S", 600.0)
+    monkeypatch.setattr(rooms, "RENEW_US", 10**12)
     with EmptyRedis() as server:
         threading.Thread(target=server.serve_forever, args=(0.01,)).start()
         yield server

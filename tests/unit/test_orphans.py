@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.support.orphans import left_in
@@ -19,6 +20,8 @@ def test_a_program_that_runs_in_a_folder_is_found_until_it_has_ended(tmp_path: P
         folder.mkdir()
 
     with subprocess.Popen(["sleep", "60"], cwd=here) as process:
+        while not psutil.Process(process.pid).cmdline():
+            pass  # The kernel tells the arguments a moment after the program was started.
         found, found_elsewhere = left_in(here, within_s=0), left_in(elsewhere, within_s=0)
         process.kill()
 

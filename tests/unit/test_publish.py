@@ -16,6 +16,7 @@ from app.server.broker.base import Draft
 from app.server.broker.memory import MemoryBroker
 from app.server.factory import SiarApp, create_app
 from app.settings import Settings
+from tests.unit.test_publish_batch import made_at_rest
 
 DRAWN = "d" * 40
 """A token of the length that Siar generates."""
@@ -87,7 +88,7 @@ def test_a_repeated_key_is_answered_200_and_published_once(app: SiarApp) -> None
 
 
 def test_too_much_is_held_back_with_the_time_to_wait(tmp_path: Path) -> None:
-    client = made(tmp_path, publish_per_s_max=1).test_client()
+    client = made_at_rest(tmp_path, publish_per_s_max=1).test_client()
     first, second = publish(client), publish(client)
 
     assert (first.status_code, second.status_code) == (201, 429)

@@ -11,6 +11,7 @@ import pytest
 from app.core.broker_url import RedisAddress
 from app.core.errors import BrokerAway, Unfit
 from app.server.broker.make import check_broker
+from app.server.broker.redis import link as redis_link
 from app.server.broker.redis.link import RedisLink
 from app.settings import Settings
 
@@ -26,8 +27,9 @@ class WebServer(socketserver.StreamRequestHandler):
 
 
 @pytest.fixture
-def address() -> Iterator[tuple[str, int]]:
-    """Where it listens."""
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
+    """Where it listens. However late it answers on a busy machine, it is waited for."""
+    monkeypatch.setattr(redis_link, "PATIENCE_S", 600.0)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), WebServer) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,)).start()
         host, port = server.server_address[:2]

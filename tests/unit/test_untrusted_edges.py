@@ -18,6 +18,7 @@ from app.server.services import FORGET_BURST_OF_NETWORK
 from app.server.web.devices.deliveries import ConductDevice
 from app.settings import Settings
 from tests.support.fuzz import effort
+from tests.unit.test_publish_batch import StoppedClock
 
 OPERATOR = {"Authorization": "Bearer t"}
 STRANGER, CLASSMATE = "198.51.100.7", "198.51.100.8"
@@ -212,8 +213,10 @@ def sample(sent: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_a_stranger_that_requests_deletion_without_end_blocks_nobody_else(client: FlaskClient) -> None:
+def test_a_stranger_that_requests_deletion_without_end_blocks_nobody_else(tmp_path: Path) -> None:
     """Devices are free, so that its address is what counts."""
+    app = create_app(Settings(admin_token="t", runs_dir=tmp_path), clock=StoppedClock())
+    client = app.test_client()
     token = device_token(client)
 
     asked = [delete(client, token, STRANGER).status_code for _ in range(40)]
