@@ -144,7 +144,7 @@ COMPANIONS: dict[str, Callable[[Path], subprocess.Popen[bytes]]] = {
 
 @pytest.fixture
 def _waiting_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is started with Python stands still at its start: a sweep would end before a busy machine has looked at it."""
+    """Programs started with Python wait at their start: a sweep would end before a busy machine has looked at it."""
     (tmp_path / "sitecustomize.py").write_text("import signal\nsignal.alarm(600)\nsignal.pause()\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
