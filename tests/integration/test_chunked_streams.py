@@ -24,7 +24,7 @@ from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import read_until
 
-PROMPT_S = 0.5
+PROMPT_S = 10.0
 
 GET = b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

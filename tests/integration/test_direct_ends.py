@@ -124,5 +124,5 @@ def test_a_drain_ends_idle_connections_without_a_word_in_the_log(backend: str, t
 
             server.process.terminate()
 
-            server.process.wait(10)
+            server.process.wait(PATIENCE_S)
         assert "Traceback" not in server.log(), server.log()

@@ -80,7 +80,7 @@ def test_ctrl_c_ends_in_order_and_leaves_no_process(running: subprocess.Popen[st
     running.wait()
 
     assert (running.returncode, rest[-1]) == (0, "ended")
-    assert lab.wait_until_gone(started, timeout_s=1) == []
+    assert lab.wait_until_gone(started, timeout_s=15) == []
     with Store.open(tmp_path / "r") as store:
         record = store.load()
     assert len(record.trials) >= 3

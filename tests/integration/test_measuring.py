@@ -111,7 +111,7 @@ def test_sigterm_ends_a_run_in_order_as_ctrl_c_does(running: subprocess.Popen[st
     running.send_signal(signal.SIGTERM)
 
     assert running.wait(30) == 130
-    assert lab.wait_until_gone(started, timeout_s=1) == []
+    assert lab.wait_until_gone(started, timeout_s=15) == []
     assert "Report: " in (tmp_path / "said").read_text()
     (folder,) = (tmp_path / "runs").iterdir()
     with Store.open(folder) as store:
