@@ -288,7 +288,7 @@ def running_browser(path: Path, *flags: str) -> Iterator[Browser]:
                 yield Browser(socket)
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)
 
 
 def _debugger_url(profile: Path, process: subprocess.Popen[bytes]) -> str:

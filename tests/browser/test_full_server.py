@@ -23,6 +23,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 IS_FULL = "siar.worker?.problems.includes('server_full')"
 
+BOTH_ARE_FULL = """(() => {
+  const { reasons, isChecking } = siar.room ?? {};
+  if (reasons?.sse === "full" && reasons.socketio === "full") return true;
+  if (reasons?.socketio !== undefined && !isChecking) document.querySelector("#check-again").click();
+  return false;
+})()"""
+"""Whether a phone's checks say so of both; one that a busy machine held up was given up before it had the answer."""
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
@@ -48,7 +56,7 @@ def test_the_page_of_a_full_server_says_so_until_there_is_a_place(
         page.wait_for(IS_FULL)
         page.wait_for(f"document.querySelector('#problems').innerText.includes({words!r})")
 
-    page.wait_for("siar.worker.phase === 'receiving'", 60)
+    page.wait_for("siar.worker.phase === 'receiving'")
     assert page.evaluate("siar.worker.problems") == []
     page.click("#toggle")
     page.wait_for("siar.worker.phase === 'stopped'")
@@ -61,12 +69,9 @@ def test_a_phone_s_checks_name_a_full_server(browser: Browser, server: RunningSe
         page = open_page(browser, server)
         page.wait_for(f"{STEP} === 'join'")
         page.click("#join-button")
-        page.wait_for("siar.room?.reasons.socketio !== undefined")
-        reasons = page.evaluate("[siar.room.reasons.sse, siar.room.reasons.socketio]")
+        page.wait_for(BOTH_ARE_FULL)
         page.wait_for("document.body.innerText.includes('the server is full')")
     page.close()
-
-    assert reasons == ["full", "full"]
 
 
 @contextlib.contextmanager

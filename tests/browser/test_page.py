@@ -26,6 +26,9 @@ LINKED = "(siar.link?.offset_us ?? null) !== null"
 CHANGE_AFTER_COUNT = 10
 """alternation.js: notifications until the page changes the transport."""
 
+REFUSED_TRIES_MAX = 10
+"""A first tab that a busy machine holds up does not answer in time, and the second one is let in (lock.js)."""
+
 STORED_TIMEOUT_S = 180.0
 """Bursts are at most 6 s apart, and the recorder looks about once a second; the rest is for a busy machine."""
 
@@ -113,14 +116,19 @@ def test_what_is_published_is_received_shown_and_stored(
     assert [sample["id"] for sample in samples] == ids
     for sample in samples:
         delay_us = sample["received_client_us"] + sample["clock_offset_us"] - sample["due_us"]
-        assert (sample["transport"], sample["state"], sample["outcome"]) == (transport, "ok", "on_time")
-        assert sample["clock_channel"] == "websocket"
+        assert (sample["transport"], sample["outcome"]) == (transport, "on_time")
+        # A busy machine widens a burst's bound, and may have the clock asked over HTTP until the next burst.
+        assert sample["state"] in ("ok", "wide_u")
+        assert sample["clock_channel"] in ("websocket", "http")
         assert -sample["clock_bound_us"] <= delay_us < LATE_US
     assert any(sample["displayed_client_us"] for sample in samples) or not stays_linked
     tally = page.evaluate(f"siar.worker.tallies.{transport}")
     assert (tally["lost_count"], tally["duplicate_count"], tally["replayed_count"]) == (0, 0, 0)
-    assert tally["median"]["sample_count"] == 12
-    assert "median, of 12" in page.text(f"[data-transport={transport}]")
+    timed_count = sum(sample["state"] == "ok" for sample in samples)
+    assert tally["median"]["sample_count"] == timed_count
+    # It is drawn with the next frame.
+    shown = f"document.querySelector('[data-transport={transport}]').innerText"
+    page.wait_for(f"{shown}.includes('median, of {timed_count}')")
 
 
 @pytest.mark.slow
@@ -154,7 +162,10 @@ def test_what_arrives_while_the_tab_is_hidden_is_kept_and_not_timed(
     page.wait_for("siar.worker.tallies.sse.received_count === 4")
     in_front.close()
     page.call("Page.bringToFront")
-    page.wait_for("document.visibilityState === 'visible' && siar.worker.clock.state === 'ok'")
+    page.wait_for("document.visibilityState === 'visible'")
+    # What is known of the clock may still be from before: an answer that comes from now on is of the page in front.
+    answered = page.evaluate("siar.worker.clock.answered_count")
+    page.wait_for(f"siar.worker.clock.answered_count > {answered} && siar.worker.clock.state === 'ok'")
     after = publish(server, 2)
     page.wait_for("siar.worker.tallies.sse.received_count === 6")
     stop(page)
@@ -188,17 +199,22 @@ def test_what_could_not_be_sent_survives_a_reload(
 @pytest.mark.slow
 @pytest.mark.parametrize("others", [{"transport": "socketio"}, {"devices": ["somebody-else"]}])
 def test_what_was_meant_for_others_is_not_lost_here(
-    page: Page, server: RunningServer, others: dict[str, Any]
+    browser: Browser, page: Page, server: RunningServer, others: dict[str, Any]
 ) -> None:
     start(page, "sse")
     publish(server, 1)
     page.wait_for("siar.worker.tallies.sse.received_count === 1")
 
+    # The page asks history two to four seconds later: it gets no answer until the test has seen what it says before.
+    worker = browser.workers(page)[-1]
+    browser.call("Network.setBlockedURLs", session=worker, urls=["*/api/notifications*"])
     server.publish(targets=others)
     publish(server, 1)
     page.wait_for("siar.worker.tallies.sse.received_count === 2")
-
+    page.wait_for("siar.worker.tallies.sse.unknown_count === 1")
     assert missing(page) == [0, 1]
+    browser.call("Network.setBlockedURLs", session=worker, urls=[])
+
     page.wait_for("siar.worker.tallies.sse.unknown_count === 0")
     assert missing(page) == [0, 0]
     stop(page)
@@ -259,18 +275,29 @@ def test_a_second_tab_is_refused_in_a_sentence_until_the_first_one_stops(
     browser: Browser, page: Page, server: RunningServer
 ) -> None:
     start(page, "sse")
-    second = open_page(browser, server)
 
-    second.click("#toggle")
-    second.wait_for("siar.problem === 'second_tab'")
+    second = refused_tab(browser, server)
+
     second.wait_for("document.querySelector('#problems').innerText.includes('another tab')")
     assert second.evaluate("siar.worker") is None
     stop(page)
     second.click("#toggle")
     second.wait_for("siar.worker?.phase === 'receiving'")
 
-    assert second.text("#problems") == ""
+    second.wait_for("document.querySelector('#problems').innerText === ''")
     second.close()
+
+
+def refused_tab(browser: Browser, server: RunningServer) -> Page:
+    """A second tab that was refused when Start was pressed."""
+    for _ in range(REFUSED_TRIES_MAX):
+        second = open_page(browser, server)
+        second.click("#toggle")
+        second.wait_for("siar.problem !== null || siar.worker !== null")
+        if second.evaluate("siar.problem") == "second_tab":
+            return second
+        second.close()
+    raise AssertionError(f"the second tab was let in {REFUSED_TRIES_MAX} times")
 
 
 @pytest.mark.parametrize("language", ["en", "id"])

@@ -30,11 +30,11 @@ def test_the_page_is_isolated_and_its_clock_and_streams_are_encrypted(tmp_path: 
         start(page, choice)
         server.publish("over TLS")
         page.wait_for(f"siar.worker.tallies.{choice}.received_count === 1")
-        channel = page.text("#clock-channel")
+        # A machine too busy to open it within a second has the clock asked over HTTP until the next burst.
+        page.wait_for("document.querySelector('#clock-channel').innerText === 'a WebSocket of its own'")
         secure = page.evaluate("[isSecureContext, crossOriginIsolated, 'wakeLock' in navigator]")
         stop(page)
         complaints = browser.complaints()
 
     assert secure == [True, True, True]
-    assert channel == "a WebSocket of its own"
     assert complaints == []

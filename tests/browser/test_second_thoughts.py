@@ -118,7 +118,7 @@ def test_who_leaves_between_two_rounds_may_come_back_to_the_same_seat_after_a_re
     facts = page.text("#join-facts")
     page.click("#join-button")
     page.wait_for(IS_READY)
-    conductor.begin_trial(page, "sse", notifications=10, drain_ms=500)
+    conductor.begin_trial(page, "sse", notifications=10)
     batches = conductor.end_trial(page)
 
     (after,) = conductor.room()["participants"]

@@ -32,7 +32,8 @@ SUBSCRIBERS = 25
 
 PUBLISHERS = 4
 
-CATCH_UP_S = 30.0
+CATCH_UP_S = 300.0
+"""Whoever has everything ends the wait: only a machine with other work takes so long."""
 
 
 MOODS: dict[str, tuple[float, float, float]] = {
@@ -165,7 +166,7 @@ def test_whoever_stays_or_resumes_has_every_notification_in_order(tmp_path: Path
         **fanout_settings(fanout),
     }
     with running_server(tmp_path, recorder=0, **settings) as server:
-        crowd = run_moods(server, count=count, timeout_s=300)
+        crowd = run_moods(server, count=count, timeout_s=1200)
 
         print("slow consumers cut off:", slow_cuts(server))
         assert faults_of(crowd, count) == {}
@@ -183,7 +184,7 @@ def test_where_history_is_short_every_hole_is_told_as_a_gap(tmp_path: Path, fano
         **fanout_settings(fanout),
     }
     with running_server(tmp_path, recorder=0, **settings) as server:
-        crowd = run_moods(server, count=count, timeout_s=120)
+        crowd = run_moods(server, count=count, timeout_s=1200)
 
         print("slow consumers cut off:", slow_cuts(server))
         assert faults_of(crowd, count) == {}

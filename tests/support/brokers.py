@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypedDict
 
+import pytest
+
 from app import clock
 from app.core.broker_url import RedisAddress
 from app.core.errors import Conflict
@@ -17,6 +19,7 @@ from app.server.broker.base import Draft, Filter, Listener, Published, Replay
 from app.server.broker.memory import MemoryBroker
 from app.server.broker.sqlite.broker import SqliteBroker
 from app.server.broker.sqlite.journal import Journal
+from tests.support.patience import PATIENCE_S
 from tests.support.redis_server import shared_redis
 
 KINDS = ("memory", "sqlite", "redis")
@@ -77,12 +80,16 @@ class BrokerHost:
     def redis_broker(self) -> MemoryBroker:
         """Return another server's broker on the same Redis."""
         # Imported here, so that tests of other brokers need no Redis.
+        from app.server.broker.redis import link
         from app.server.broker.redis.broker import RedisBroker
-        from app.server.broker.redis.link import RedisLink
 
         redis = shared_redis()
         address = RedisAddress(((redis.host, redis.port),), prefix=self._prefix)
-        return RedisBroker(RedisLink(address), **self._bounds)
+        with pytest.MonkeyPatch.context() as patch:
+            # What a broker does without its Redis is not asked here, and a busy machine must not take it away.
+            patch.setattr(link, "PATIENCE_S", PATIENCE_S)
+            connection = link.RedisLink(address)
+        return RedisBroker(connection, **self._bounds)
 
     def restart(self) -> MemoryBroker:
         """Stop in order and start again."""

@@ -15,7 +15,7 @@ import psutil
 PR_SET_PDEATHSIG = 1
 """`linux/prctl.h`."""
 
-LEAVE_S = 10.0
+LEAVE_S = 60.0
 """Timeout for children of a killed server, which notice the end of a pipe; generous for a busy machine."""
 
 
