@@ -35,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 @pytest.fixture(scope="module")
 def folder(server: RunningServer) -> Path:
     with phones(server, ["Red Gecko", "Blue Otter"], shift_us=SHIFT_US):
-        found = room_run(server, "whole", 2, room_plan(drain_s=30.0)).execute()
+        found = room_run(server, "whole", 2, room_plan(drain_s=10.0)).execute()
     assert found is not None
     return found
 
