@@ -28,6 +28,7 @@ def the_gate(folder: Path, **tests: str) -> tuple[suite.Outcome, Path]:
     """Run the gate over test files of these names; its reports are next to them."""
     reports = folder / "reports"
     reports.mkdir()
+    (folder / "pytest.ini").write_text("[pytest]\n")  # Node ids begin at the folder, wherever it lies.
     for name, text in tests.items():
         (folder / f"test_{name}.py").write_text(text)
     return suite.run_gate(reports, ("-n", "2", "--dist", "loadfile", str(folder))), reports

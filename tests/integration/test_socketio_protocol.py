@@ -26,7 +26,7 @@ from tests.support.protocol_server import (
     wait_for_the_end,
 )
 
-CONNECT_TIMEOUT_S = 5.0
+CONNECT_TIMEOUT_S = 3.0
 """Some must say CONNECT within it, on a busy machine too."""
 
 NAMESPACES = ("", "/custom,")
