@@ -2,7 +2,7 @@
 
 Tables are append-only, which triggers enforce: measurements are never changed, and deleted only on request of the
 owner of the phone that made them (`device_rows.py`). Times are microseconds. A column has the name of the field that
-it stores (`app/core/delivery.py`, `app/core/trial.py`). An import compares the SQL with the comments in it, so these stay as well.
+it stores (`app/core/delivery.py`, `app/core/trial.py`). An import compares the SQL token by token, so comments may change.
 
     version 1   run, ending, trial, published, delivery, cpu, clock_probe, client_batch, client_sample, spool_read
     version 2   adds instrument, connection, accepted, tcp_info: the server's record of its connections

@@ -234,6 +234,63 @@ def test_what_is_no_run_is_refused_in_a_sentence_and_leaves_nothing(
     assert not (tmp_path / "evil").exists()
 
 
+def with_table(content: bytes, folder: Path, old: str, new: str) -> bytes:
+    """The database with `old` in the SQL of table `delivery` replaced; that of the file itself, which SQLite then reads."""
+    path = folder / "rewritten.sqlite"
+    path.write_bytes(content)
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        found = database.execute("SELECT sql FROM sqlite_schema WHERE name = 'delivery'").fetchone()[0]
+        assert old in found
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute(
+            "UPDATE sqlite_schema SET sql = ? WHERE name = 'delivery'", (found.replace(old, new, 1),)
+        )
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("client INTEGER NOT NULL,", "client INTEGER NOT NULL, -- 'whose' it was, see app/old/place.py;\n"),
+        ("client INTEGER NOT NULL,", 'client/* a "phone" -- */INTEGER\tNOT NULL\n,'),
+    ],
+)
+def test_comments_and_white_space_of_another_version_do_not_matter(
+    packed: Path, tmp_path: Path, old: str, new: str
+) -> None:
+    content = with_table(members(packed)["run.sqlite"], tmp_path, old, new)
+
+    import_run(
+        repacked(packed, tmp_path / "x.zip", **{"run.sqlite": content, "manifest.json": None}),
+        tmp_path / "runs",
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("'visible'", "'visible -- not'"),
+        ("'visible'", "'vis/**/ible'"),
+        ("'visible'", "'visible '"),
+        ("'visible'", '"visible"'),
+        ("client INTEGER NOT NULL,", "client INTEGER NOT NULL CHECK (client >= 0),"),
+        ("client INTEGER NOT NULL,", "client INTEGER /* NOT NULL */,"),
+        ("client INTEGER NOT NULL,", "client INTEGER NOT NULL DEFAULT (random()),"),
+        ("client INTEGER NOT NULL,", "[client] INTEGER NOT NULL,"),
+        ("client INTEGER NOT NULL,", "client INTEGER\u00a0NOT NULL,"),
+        ("'visible'", "'visible') -- \0"),
+    ],
+)
+def test_a_table_that_is_only_nearly_a_runs_is_refused(
+    packed: Path, tmp_path: Path, old: str, new: str
+) -> None:
+    content = with_table(members(packed)["run.sqlite"], tmp_path, old, new)
+    hostile = repacked(packed, tmp_path / "x.zip", **{"run.sqlite": content, "manifest.json": None})
+
+    with pytest.raises(StoreError, match=r"other tables than a run|is damaged"):
+        import_run(hostile, tmp_path / "runs")
+
+
 @pytest.mark.parametrize("path", ["../evil", "/evil", "run/../../evil", "run/deep/run.sqlite", "C:\\evil\\x"])
 def test_a_path_that_leads_elsewhere_is_refused(path: str, packed: Path, tmp_path: Path) -> None:
     hostile = repacked(packed, tmp_path / "x.zip")

@@ -51,6 +51,14 @@ NOT_A_RUN = (
 
 DESKTOP_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
+SQL_TOKEN = re.compile(
+    r"""[ \t\n\f\r]+ | --[^\n\0]* | /\*.*?(?:\*/|(?=\0)|\Z)
+    | ( '[^']*(?:'|\Z) | "[^"]*(?:"|\Z) | `[^`]*(?:`|\Z) | \[[^\]]*(?:\]|\Z)
+      | [^ \t\n\f\r'"`\[(),;/-]+ | . )""",
+    re.VERBOSE | re.DOTALL,
+)
+"""White space and comments as SQLite reads them, up to a NUL, or (the group) another token. Takes linear time."""
+
 FILE_BYTES_MAX = 4 * 1024**3
 ALL_BYTES_MAX = 6 * 1024**3
 MANIFEST_BYTES_MAX = 1024**2
@@ -270,6 +278,11 @@ def _check_tables(source: Path, path: Path) -> None:
 
 
 def _objects(database: sqlite3.Connection) -> set[tuple[str, ...]]:
-    """Return type, name, table and SQL (white space normalised) of all objects of a database."""
+    """Return type, name, table and SQL of all objects of a database.
+
+    The SQL is without white space and comments: older versions name files in them that have moved.
+    """
     found = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema")
-    return {(kind, name, table, " ".join((sql or "").split())) for kind, name, table, sql in found}
+    return {
+        (kind, name, table, *filter(None, SQL_TOKEN.findall(sql or ""))) for kind, name, table, sql in found
+    }
