@@ -23,11 +23,11 @@ from app.server.fanout.batch_sender import (
     SENDS_MAX,
     STAMPED_BATCH,
     Pause,
+    Recipients,
     Sender,
 )
 from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_LOST
-from app.server.fanout.cursor_runs import CursorRuns
 from app.server.fanout.flusher import Flusher
 from app.server.fanout.recorder import Recorder
 from app.server.fanout.ring import BATCH_MAX
@@ -168,7 +168,7 @@ def _ticks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_ticks")
 def test_timestamps_precede_the_send_and_are_shared_by_a_small_batch() -> None:
     with room_of(20, at_once=True) as room:
-        done, results, stamps_ns = room.sender.send_stamped(CursorRuns(room.members), 0, 20, b"data")
+        done, results, stamps_ns = room.sender.send_stamped(Recipients(room.members), 0, 20, b"data")
 
         assert (done, results) == (20, None)
         assert stamps_ns == [index // STAMPED_BATCH for index in range(20)]
@@ -179,7 +179,7 @@ def test_single_sends_have_a_timestamp_each_also_after_a_failed_one() -> None:
     with room_of(5, at_once=False) as room:
         room.peers[2].close()
 
-        done, results, stamps_ns = room.sender.send_stamped(CursorRuns(room.members), 0, 5, b"data")
+        done, results, stamps_ns = room.sender.send_stamped(Recipients(room.members), 0, 5, b"data")
 
         assert done == 5
         assert results is not None
@@ -237,7 +237,7 @@ def test_a_pause_comes_after_whole_batches_and_the_rest_is_sent_later(
 ) -> None:
     members = 3 * BATCH_MAX + 5
     with room_of(members, at_once=at_once) as room:
-        row = CursorRuns(room.members)
+        row = Recipients(room.members)
         countdown = itertools.count(1)
         pause = Pause(lambda: next(countdown) >= looks, every)
 
@@ -265,7 +265,7 @@ def test_data_longer_than_the_buffer_gets_a_larger_buffer() -> None:
             assert member.sock is not None
             member.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * BUFFER_BYTES)
         for data in (b"short", long, b"short again"):
-            assert room.sender.send(CursorRuns(room.members), 0, 3, data) == (3, None)
+            assert room.sender.send(Recipients(room.members), 0, 3, data) == (3, None)
 
         assert [room.received(index) for index in range(3)] == [b"short" + long + b"short again"] * 3
 

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.server.fanout.batch_sender import Pause
+from app.server.fanout.batch_sender import Pause, Recipients
 from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_BY_SERVER, CLOSED_LOST
 from app.server.fanout.connection import WRITE_BYTES_MAX
-from app.server.fanout.cursor_runs import CursorRuns
 from app.server.fanout.flusher import Flusher
-from app.server.fanout.flushing import flush_runs
+from app.server.fanout.flushing import flush
 from app.server.fanout.recorder import Recorder
 from tests.unit.test_connection import FakeLoop, FakeSocket, Probe
 
@@ -84,7 +83,7 @@ class Stage:
 
     def write(self) -> None:
         with self.flusher.lock:
-            flush_runs(self.channel, self.flusher.sender, CursorRuns(self.members), 0, len(self.members))
+            flush(self.channel, self.flusher.sender, Recipients(self.members), 0, len(self.members))
 
 
 BOUNDARIES = (0, len(FRAMES[0]), len(FRAMES[0] + FRAMES[1]), len(STREAM))
@@ -134,7 +133,7 @@ def test_members_at_different_cursors_get_everything_once_however_often_it_pause
 
     while at < len(begins):
         with stage.flusher.lock:
-            done = flush_runs(
+            done = flush(
                 stage.channel,
                 stage.flusher.sender,
                 row,

@@ -11,14 +11,13 @@ import errno
 import logging
 import mmap
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
 from app import clock
 from app.server.fanout.connection import DetachedConnection
-from app.server.fanout.cursor_runs import CursorRuns
 from app.server.fanout.ring import BATCH_MAX, SEND, Ring
 
 logger = logging.getLogger("siar.sending")
@@ -52,6 +51,16 @@ class Pause:
     """Connections between two checks, `BATCH_MAX` at most."""
 
 
+class Recipients:
+    """An immutable list of connections in the order of writing, and their descriptors for io_uring."""
+
+    __slots__ = ("connections", "fds")
+
+    def __init__(self, connections: Iterable[DetachedConnection]) -> None:
+        self.connections = list(connections)
+        self.fds = array("i", [each.fd for each in self.connections])
+
+
 class Sender:
     """Sends by io_uring or one by one; opens the ring at first use, after any fork. Not thread-safe."""
 
@@ -70,7 +79,7 @@ class Sender:
         return ONE_BY_ONE if self._opened() is None else AT_ONCE
 
     def send(
-        self, runs: CursorRuns, begin: int, end: int, data: bytes, pause: Pause | None = None
+        self, recipients: Recipients, begin: int, end: int, data: bytes, pause: Pause | None = None
     ) -> tuple[int, list[int] | None]:
         """Send `data` to the connections from `begin` to `end` (exclusive), until `pause` is due.
 
@@ -79,23 +88,23 @@ class Sender:
         """
         ring, size, total = self._opened(), len(data), end - begin
         if ring is not None:
-            self._fill(ring, runs.fds[begin:end], data)
+            self._fill(ring, recipients.fds[begin:end], data)
         every = BATCH_MAX if pause is None else pause.every
         results: list[int] | None = None
         done = 0
         while done < total:
             count = min(every, total - done)
             if ring is None:
-                connections = runs.connections[begin + done : begin + done + count]
+                connections = recipients.connections[begin + done : begin + done + count]
                 some = _shortened(_one_by_one(connections, data), data)
             else:
                 some = ring.submit(count, size)
                 if some is not None and len(some) < count:
                     self._log_shortfall(len(some), count)
                     some += _one_by_one(
-                        runs.connections[begin + done + len(some) : begin + done + count], data
+                        recipients.connections[begin + done + len(some) : begin + done + count], data
                     )
-                    self._fill(ring, runs.fds[begin + done + count : end], data)
+                    self._fill(ring, recipients.fds[begin + done + count : end], data)
             if some is not None and results is None:
                 results = [size] * done
             if results is not None:
@@ -106,7 +115,7 @@ class Sender:
         return done, results
 
     def send_stamped(
-        self, runs: CursorRuns, begin: int, end: int, data: bytes, pause: Pause | None = None
+        self, recipients: Recipients, begin: int, end: int, data: bytes, pause: Pause | None = None
     ) -> tuple[int, list[int] | None, list[int]]:
         """Do the same, and return the time (`clock.monotonic_ns`) right before each send or the call for several."""
         is_one_by_one = self._opened() is None
@@ -115,10 +124,10 @@ class Sender:
         for at in range(begin, end, every):
             count = min(every, end - at)
             if is_one_by_one:
-                batch_results, stamps = _one_by_one_stamped(runs.connections[at : at + count], data)
+                batch_results, stamps = _one_by_one_stamped(recipients.connections[at : at + count], data)
             else:
                 stamps = [clock.monotonic_ns()] * count
-                _, taken = self.send(runs, at, at + count, data)
+                _, taken = self.send(recipients, at, at + count, data)
                 batch_results = [len(data)] * count if taken is None else taken
             results += batch_results
             stamps_ns += stamps

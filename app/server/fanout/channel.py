@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app import clock
+from app.server.fanout.batch_sender import Recipients
 from app.server.fanout.connection import DetachedConnection
-from app.server.fanout.cursor_runs import CursorRuns
 from app.server.fanout.recorder import Recorder
 from app.server.fanout.stream import Stream
 
@@ -12,7 +12,7 @@ from app.server.fanout.stream import Stream
 class Channel:
     """One stream, its members, and those of them that are blocked. Call its methods under the flusher's lock."""
 
-    __slots__ = ("_rounds", "_runs", "appended_us", "blocked", "members", "recorder", "stream")
+    __slots__ = ("_recipients", "_rounds", "appended_us", "blocked", "members", "recorder", "stream")
 
     def __init__(self) -> None:
         self.stream = Stream()
@@ -26,14 +26,13 @@ class Channel:
         """Records when the kernel took which bytes; set only during a measurement."""
         self._rounds = 0
         """Count of completed rounds, from which the rotation follows."""
-        self._runs: CursorRuns | None = None
+        self._recipients: Recipients | None = None
         """The members in writing order; rebuilt after a change. A round keeps the one that it began with."""
 
     def add(self, connection: DetachedConnection) -> None:
         """Add a member, which reads from the stream's end on."""
-        self.catch_up()
         self.members[connection] = clock.now_us()
-        self._runs = None
+        self._recipients = None
         if connection.is_blocked:
             self.blocked.add(connection)
         if self.recorder is not None:
@@ -41,36 +40,30 @@ class Channel:
 
     def remove(self, connection: DetachedConnection) -> None:
         """Remove a member."""
-        self.catch_up()
         self.members.pop(connection, None)
-        self._runs = None
+        self._recipients = None
         self.blocked.discard(connection)
 
     def forget_if_empty(self) -> None:
         """Do nothing: only the fan-out's own channels are kept by it."""
-
-    def catch_up(self) -> None:
-        """Write the cursors of the runs back into the members."""
-        if self._runs is not None:
-            self._runs.catch_up()
 
     def wrote(self, connection: DetachedConnection, handed_ns: int) -> None:
         """Record that the kernel has everything up to the member's cursor, by a write that began at `handed_ns`."""
         if self.recorder is not None:
             self.recorder.note(connection, connection.cursor, handed_ns)
 
-    def is_settled(self, runs: CursorRuns) -> bool:
-        """Return True while `runs` are the current members and none of them is blocked."""
-        return runs is self._runs and not self.blocked
+    def is_settled(self, recipients: Recipients) -> bool:
+        """Return True while `recipients` are the current members and none of them is blocked."""
+        return recipients is self._recipients and not self.blocked
 
-    def start_round(self) -> tuple[CursorRuns, int]:
+    def start_round(self) -> tuple[Recipients, int]:
         """Return the members and the index of the first to write to, which rotates so that nobody is always last.
 
         Delay grows with the position in a broadcast (measurement.md section 2).
         """
-        if self._runs is None:
-            self._runs = CursorRuns(self.members)
-        return self._runs, self._rounds % len(self.members) if self.members else 0
+        if self._recipients is None:
+            self._recipients = Recipients(self.members)
+        return self._recipients, self._rounds % len(self.members) if self.members else 0
 
     def finish_round(self) -> None:
         """Rotate the start of the next round; called when all members have everything.

@@ -59,10 +59,6 @@ class JoinedChannel(Protocol):
         """Remove a member."""
         ...
 
-    def catch_up(self) -> None:
-        """Write the members' shared cursors back into each of them."""
-        ...
-
     def wrote(self, connection: DetachedConnection, handed_ns: int) -> None:
         """Record a write that the kernel has taken."""
         ...
@@ -92,7 +88,7 @@ class ConnectionHost(Protocol):
 class WriteState:
     """The fields that a flush reads of each connection, kept together because its CPU caches are cold."""
 
-    __slots__ = ("channel", "is_blocked", "sock", "stored_cursor")
+    __slots__ = ("channel", "cursor", "is_blocked", "sock")
 
 
 class DetachedConnection(WriteState):
@@ -112,8 +108,8 @@ class DetachedConnection(WriteState):
         self.fd = sock.fileno()
         self.channel: JoinedChannel | None = None
         """The channel whose stream it reads; `None` before `join` and after `leave`."""
-        self.stored_cursor = 0
-        """Its cursor, unless the channel's runs hold a newer one (cursor_runs.py): use `cursor` instead."""
+        self.cursor = 0
+        """Its position in the channel's stream, in bytes."""
         self.is_blocked = False
         """The kernel's send buffer is full, and the loop waits for it to become writable."""
         self._own: bytes | bytearray = b""
@@ -126,19 +122,6 @@ class DetachedConnection(WriteState):
         """Reading is paused: the peer's bytes stay in the kernel's receive buffer."""
         self._ending: Closed | None = None
         """Reason of the end, set while the last bytes are still waiting."""
-
-    @property
-    def cursor(self) -> int:
-        """Its position in the channel's stream, in bytes."""
-        if self.channel is not None:
-            self.channel.catch_up()
-        return self.stored_cursor
-
-    @cursor.setter
-    def cursor(self, place: int) -> None:
-        if self.channel is not None:
-            self.channel.catch_up()
-        self.stored_cursor = place
 
     @property
     def wanted(self) -> Filter:

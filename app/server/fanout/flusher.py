@@ -14,12 +14,11 @@ import threading
 import time
 
 from app import clock
-from app.server.fanout.batch_sender import BATCHES_PER_PASS, Pause, Sender
+from app.server.fanout.batch_sender import BATCHES_PER_PASS, Pause, Recipients, Sender
 from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_SLOW
 from app.server.fanout.connection import DetachedConnection
-from app.server.fanout.cursor_runs import CursorRuns
-from app.server.fanout.flushing import flush_runs
+from app.server.fanout.flushing import flush
 from app.server.fanout.ring import BATCH_MAX
 from app.server.wsgi.loop import Loop
 
@@ -64,7 +63,7 @@ class Flusher:
         """Channels with frames that some members have not got, in the order of their rounds."""
         self._due_us = 0
         """Time at which `_due` last became non-empty (monotonic)."""
-        self._round: tuple[Channel, CursorRuns, int, int, int] | None = None
+        self._round: tuple[Channel, Recipients, int, int, int] | None = None
         """Channel, members, index of the next one, count of those left, and the stream's end at its beginning."""
         self._is_joined = False
         """Something was published during the current round or the one before it."""
@@ -148,12 +147,12 @@ class Flusher:
             if self._round is None:
                 channel = next(iter(self._due))
                 del self._due[channel]
-                runs, at = channel.start_round()
-                self._round = (channel, runs, at, len(runs.connections), channel.stream.end)
+                recipients, at = channel.start_round()
+                self._round = (channel, recipients, at, len(recipients.connections), channel.stream.end)
             if is_enough:
                 return True  # The next round has begun, so that the next publish joins it.
-            channel, runs, at, left, end = self._round
-            total = len(runs.connections)
+            channel, recipients, at, left, end = self._round
+            total = len(recipients.connections)
             share = total // SLICE_SHARE
             while left > 0:
                 count = pause.every * BATCHES_PER_PASS
@@ -161,7 +160,7 @@ class Flusher:
                     count = min(count, max(self._publisher_quota, BATCH_MAX))
                 elif self._is_joined:
                     count = min(count, max(share - written, BATCH_MAX))
-                count = flush_runs(channel, self.sender, runs, at, min(count, left, total - at), pause)
+                count = flush(channel, self.sender, recipients, at, min(count, left, total - at), pause)
                 at, left = (at + count) % total, left - count
                 self._publisher_quota = max(0, self._publisher_quota - count)
                 written += count
@@ -170,7 +169,7 @@ class Flusher:
                 else:
                     is_enough = self._is_joined and written >= share
                 if left and (is_enough or pause.is_due()):
-                    self._round = (channel, runs, at, left, end)
+                    self._round = (channel, recipients, at, left, end)
                     return True
             self._round = None
             is_last = not self._due

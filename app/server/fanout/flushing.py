@@ -1,6 +1,6 @@
 """The hot path: write the same bytes to many connections that stand at the same position, each step for all at once.
 
-    run of equal cursors (cursor_runs.py) -> bytes after that cursor -> kernel (batch_sender.py) -> new cursor
+    neighbours with equal cursors -> bytes after that cursor -> kernel (batch_sender.py) -> new cursor
 
 Connections are handled one by one while one of them lags (its send buffer is full) or has just joined or left.
 """
@@ -8,38 +8,39 @@ Connections are handled one by one while one of them lags (its send buffer is fu
 from __future__ import annotations
 
 import errno
+from operator import attrgetter
 
-from app.server.fanout.batch_sender import Pause, Sender
+from app.server.fanout.batch_sender import Pause, Recipients, Sender
 from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_LOST
 from app.server.fanout.connection import WRITE_BYTES_MAX, DetachedConnection
-from app.server.fanout.cursor_runs import CursorRuns
 from app.server.fanout.ring import BATCH_MAX
 
+_cursor = attrgetter("cursor")
 
-def flush_runs(
-    channel: Channel, sender: Sender, runs: CursorRuns, at: int, count: int, pause: Pause | None = None
+
+def flush(
+    channel: Channel, sender: Sender, recipients: Recipients, at: int, count: int, pause: Pause | None = None
 ) -> int:
     """Bring the connections from index `at` to the end of the stream; stop early when `pause` is due.
 
     Return how many were handled. `count` is at most `SENDS_MAX`. Call it under the flusher's lock.
     """
     stream, here, until = channel.stream, at, at + count
-    while channel.is_settled(runs):
+    while channel.is_settled(recipients):
         if here == until:
             return count
-        cursor, end = runs.run_at(here)
-        end = min(end, until)
+        cursor, end = _run_at(recipients.connections, here, until)
         if cursor != stream.end:
             if here != at and pause is not None and pause.is_due():
                 return here - at
-            done = _write(channel, sender, runs, here, end, cursor, pause)
+            done = _write(channel, sender, recipients, here, end, cursor, pause)
             if done < end - here:
                 return here + done - at
         here = end
     if here != at:
         return here - at  # A member came, left or blocked: the next call begins from what holds then.
-    return _write_one_by_one(channel, sender, runs.connections[at : min(until, at + BATCH_MAX)])
+    return _write_one_by_one(channel, sender, recipients.connections[at : min(until, at + BATCH_MAX)])
 
 
 def _write_one_by_one(channel: Channel, sender: Sender, connections: list[DetachedConnection]) -> int:
@@ -57,13 +58,30 @@ def _write_one_by_one(channel: Channel, sender: Sender, connections: list[Detach
         if not able:
             return len(connections)
         cursor = able[0].cursor
-        alike = CursorRuns(each for each in able if each.cursor == cursor)
+        alike = Recipients(each for each in able if each.cursor == cursor)
         _write(channel, sender, alike, 0, len(alike.connections), cursor, None)
-        alike.catch_up()
+
+
+def _run_at(connections: list[DetachedConnection], at: int, until: int) -> tuple[int, int]:
+    """Return the cursor of the connection at index `at`, and the end index (exclusive) of its run of equal cursors.
+
+    That index is `until` at most.
+    """
+    cursors = list(map(_cursor, connections[at:until]))
+    cursor = cursors[0]
+    if cursors.count(cursor) == len(cursors):
+        return cursor, until
+    return cursor, at + next(index for index, other in enumerate(cursors) if other != cursor)
 
 
 def _write(
-    channel: Channel, sender: Sender, runs: CursorRuns, begin: int, end: int, cursor: int, pause: Pause | None
+    channel: Channel,
+    sender: Sender,
+    recipients: Recipients,
+    begin: int,
+    end: int,
+    cursor: int,
+    pause: Pause | None,
 ) -> int:
     """Write the next bytes to one run of open connections; return to how many, which is fewer if `pause` was due."""
     stream, recorder = channel.stream, channel.recorder
@@ -72,16 +90,14 @@ def _write(
     reached = stream.end if cursor + size == stream.end else cursor + size
     stamps_ns: list[int] = []
     if recorder is None:
-        done, results = sender.send(runs, begin, end, data, pause)
+        done, results = sender.send(recipients, begin, end, data, pause)
     else:
-        done, results, stamps_ns = sender.send_stamped(runs, begin, end, data, pause)
+        done, results, stamps_ns = sender.send_stamped(recipients, begin, end, data, pause)
+    connections = recipients.connections[begin : begin + done]
     if results is None:
-        runs.move(begin, begin + done, reached)
-        if recorder is None and reached is stream.end:
-            return done
-    connections = runs.connections[begin : begin + done]
-    if results is not None:
-        runs.catch_up()
+        for connection in connections:
+            connection.cursor = reached
+    else:
         _advance(connections, results, cursor, size, reached)
     if recorder is not None:
         for connection, stamp_ns, taken in zip(connections, stamps_ns, results or [size] * done, strict=True):
@@ -100,7 +116,7 @@ def _advance(
 ) -> None:
     for connection, result in zip(connections, results, strict=True):
         if result > 0:
-            connection.stored_cursor = reached if result == size else cursor + result
+            connection.cursor = reached if result == size else cursor + result
 
 
 def _settle_incomplete(connections: list[DetachedConnection], results: list[int], size: int) -> None:
