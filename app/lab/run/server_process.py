@@ -84,17 +84,19 @@ def start(
     app: str = "wsgi:app",
     timeout_s: float = READY_TIMEOUT_S,
     is_secure: bool = False,
+    root: Path = ROOT,
 ) -> ServerProcess:
     """Start a server on `port`, or on a free port of `host`, and wait until it is ready.
 
     `settings` are more `SIAR_*` names with values; `app` is the WSGI application. Set `is_secure` if the settings name a
-    certificate, so that the server uses HTTPS. Raises `Unfit` with the end of the server's log.
+    certificate, so that the server uses HTTPS. `root` is the checkout whose server is started. Raises `Unfit` with the end of the server's log.
     """
     base = f"{'https' if is_secure else 'http'}://{_HERE.get(host, host)}"
     token = admin_token or secrets.token_urlsafe(24)
     for _ in range(_PORT_TRIES_MAX if port is None else 1):
         chosen = _free_port(host) if port is None else port
         started = _spawn(
+            root,
             app,
             host,
             chosen,
@@ -123,13 +125,13 @@ def start(
 
 
 def _spawn(
-    app: str, host: str, port: int, settings: Mapping[str, str]
+    root: Path, app: str, host: str, port: int, settings: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], IO[bytes], int]:
     """Start the process; return it, its log (an unnamed temporary file) and the write end of its pipe."""
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
     read_fd, write_fd = os.pipe()
     changes = {**settings, "SIAR_HOST": host, "SIAR_PORT": str(port), "SIAR_PARENT_PIPE_FD": str(read_fd)}
-    configuration = str(ROOT / "gunicorn.conf.py")
+    configuration = str(root / "gunicorn.conf.py")
     try:
         process = processes.spawn(
             processes.python_module("gunicorn", "-c", configuration, app),
