@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.core.delivery import Outcome
 from app.core.plan.scenario import Arm, Plan, arms_from_names
 from app.core.trial import TrialRecord
 from app.i18n import text as text_of
@@ -334,6 +335,24 @@ def test_a_block_counts_only_when_the_trials_of_all_its_arms_are_valid() -> None
     assert analysis.row(at_3.a, 3).trials == 7
     assert (analysis.totals.trials, analysis.totals.void) == (48, 1)
     assert [(group.first.code, len(group.trials)) for group in analysis.warnings] == [("disconnected", 1)]
+
+
+def test_what_invalid_trials_lost_is_counted_apart() -> None:
+    def lose(record: TrialRecord) -> TrialRecord:
+        spec = record.spec
+        if spec.idle or (spec.clients, spec.arm.name) != (3, "socketio") or spec.block > 1:
+            return record
+        lost = 2 if spec.block == 0 else 3
+        kept = len(record.deliveries) - lost
+        gone = [
+            replace(each, outcome=Outcome.LOST, received_client_us=None) for each in record.deliveries[kept:]
+        ]
+        altered = replace(record, deliveries=(*record.deliveries[:kept], *gone))
+        return replace(altered, disconnects=1) if spec.block == 0 else altered
+
+    totals = analyse(RunMaker(alter=lose).run()).totals
+
+    assert (totals.void, totals.lost, totals.lost_in_void) == (1, 5, 2)
 
 
 def test_a_void_idle_window_voids_its_block_and_a_missing_one_takes_its_net_cpu_only() -> None:

@@ -77,6 +77,16 @@ def test_a_trial_is_warned_of_exactly_what_is_wrong(
     assert codes(record) == expected
 
 
+def test_a_clock_that_is_not_known_has_no_widest_bound() -> None:
+    (unknown,) = check_trial(
+        trial([a_delivery(seq=s, state=SampleState.NO_CLOCK, bound_ms=None) for s in range(4)]), PLAN
+    )[:1]
+    (wide,) = check_trial(trial(rows(bound_ms=5.1)), PLAN)
+
+    assert (unknown.code, unknown.variant, unknown.args.get("bound_ms")) == ("clock_wide", "", None)
+    assert (wide.code, wide.variant, wide.args["bound_ms"]) == ("clock_wide", "widest", 5.1)
+
+
 def test_loss_is_a_result_and_voids_nothing() -> None:
     assert is_valid(check_trial(trial([a_delivery(seq=s, delay_ms=None) for s in range(4)]), PLAN))
 

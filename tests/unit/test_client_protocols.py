@@ -111,6 +111,7 @@ def test_socket_io_connects_answers_pings_and_hears_notifications() -> None:
     protocol.outgoing.clear()
     protocol.receive_data(encode_frame(Opcode.PING, b"x", mask=None))
     assert said(protocol) == [Message(Opcode.PONG, b"x")]
+    assert protocol.receive_data(encode_frame(Opcode.PONG, b"unasked", mask=None)) == []
     protocol.receive_data(encode_frame(Opcode.CLOSE, b"\x03\xe8", mask=None))
     assert protocol.ended
 

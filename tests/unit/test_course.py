@@ -99,6 +99,15 @@ def test_set_up_counts_from_the_call_to_connect_and_leaves_out_who_never_came_in
     assert row.setup_ms_p95 is None, "two connections have no p95"
 
 
+def test_a_connection_after_the_first_is_no_set_up_of_the_trial() -> None:
+    again = Opening(0, 1, 500_000.0, 509_000.0, 519_000.0, 529_000.0, None)
+    course = replace(COURSE, openings=(*COURSE.openings, again))
+
+    shown = result_json(run_with(course))["trials"][0]["course"]
+
+    assert (shown["connect_ms_p50"], shown["first_byte_ms_p50"], shown["setup_ms_p50"]) == (0.5, 2.0, 3.0)
+
+
 def test_what_clients_sent_is_in_its_second_and_silence_is_zero() -> None:
     sent = replace(COURSE, uploads=(Upload(0, CLIENT_CLOCK_US + 300_000, 250),))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.core.errors import MalformedPosition
+from app.core.wire import OFFSET_MAX
 from loadtests.gaps import GapDetector
 
 
@@ -31,11 +32,12 @@ def test_offsets_are_compared_within_an_epoch(positions: list[str], said: list[i
     assert missing(*positions) == said
 
 
-def test_what_is_no_position_is_refused_and_changes_nothing() -> None:
+@pytest.mark.parametrize("text", ["None", f"a.{OFFSET_MAX + 1}", f"a.{10 * OFFSET_MAX}"])
+def test_what_is_no_position_is_refused_and_changes_nothing(text: str) -> None:
     order = GapDetector()
     order.missing("a.7")
 
     with pytest.raises(MalformedPosition):
-        order.missing("None")
+        order.missing(text)
 
     assert order.missing("a.8") == 0

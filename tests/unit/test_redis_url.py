@@ -96,6 +96,8 @@ def test_no_user_and_no_password_gets_into_what_a_run_records() -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
+        ("memory://", "memory"),
+        ("sqlite:////var/lib/siar/history.db", "sqlite, synchronous=normal"),
         ("redis://me:pw@h", "redis"),
         ("rediss://me:pw@h", "redis, TLS"),
         ("redis+sentinel://h/main", "redis, sentinels"),

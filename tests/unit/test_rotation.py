@@ -12,6 +12,7 @@ from app.core.plan.rotation import Rotation, balanced_square
 def test_every_row_and_every_column_holds_each_phone_equally_often(size: int) -> None:
     rows = balanced_square(size)
 
+    assert len(rows) == (size if size % 2 == 0 else 2 * size)
     assert all(sorted(row) == list(range(size)) for row in rows)
     for column in zip(*rows, strict=True):
         assert set(Counter(column).values()) == {len(rows) // size}

@@ -96,6 +96,7 @@ def test_a_url_says_where_history_lives(text: str, expected: BrokerUrl) -> None:
         "sqlite:///folder/",
         "sqlite:///:memory:",
         "sqlite:///h.db?synchronous=off",
+        "sqlite:///h.db?synchronous=",
         "sqlite:///h.db?cache=shared",
         "sqlite:///h.db#x",
         "/history.db",
