@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from app.core.plan.scenario import Plan
-from app.core.trial import RunRecord
+from app.core.trial import RunRecord, TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.comparable import Weight, objections, setting_differences
 from app.lab.analysis.compare_runs import Change, compare_runs, regressions
@@ -157,6 +157,16 @@ def test_three_runs_are_each_set_against_the_first_in_one_family() -> None:
 
     assert [row.run for row in regressions(rows) if row.metric == "delay_ms_p50"] == ["run-3", "run-3"]
     assert {row.run for row in rows} == {"run-2", "run-3"}
+
+
+def test_a_figure_that_only_one_of_the_runs_has_is_not_compared() -> None:
+    def broken(record: TrialRecord) -> TrialRecord:
+        return replace(record, disconnects=1) if record.spec.arm.name == "socketio" else record
+
+    without = analyse(replace(a_run(seed=2), trials=tuple(map(broken, a_run(seed=2).trials))))
+
+    for pair in ([base(), without], [without, base()]):
+        assert compare_runs(pair) == ()
 
 
 def test_settings_that_differ_are_listed_refusing_ones_first() -> None:
