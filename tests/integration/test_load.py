@@ -133,7 +133,7 @@ def test_a_server_that_is_slowed_on_purpose_misses_its_gate_with_99(tmp_path: Pa
 def test_a_saturated_generator_voids_the_run_with_3_and_says_what_to_do(tmp_path: Path) -> None:
     done, result = load(
         tmp_path,
-        *("--users", "600", "--rate", "150", "--duration", "1.5s", "--blocks", "1", "--quick"),
+        *("--users", "600", "--rate", "250", "--duration", "1.5s", "--blocks", "1", "--quick"),
         *("--transport", "sse", "--processes", "1", "--spawn-rate", "600", "--gate", "errors==0"),
     )
 
