@@ -21,7 +21,7 @@ from app import clock, settings
 from app.core import totals
 from app.core.errors import SiarError
 from app.server.broker.make import check_broker
-from app.server.wsgi import descriptors, gunicorn_master, server_file, shared_counters, supervisor
+from app.server.wsgi import descriptors, gunicorn_master, master, server_file, shared_counters, supervisor
 from app.store.archive import retention
 from app.tools.doctor import subject
 
@@ -92,7 +92,7 @@ def on_starting(server: Arbiter) -> None:
     """Before the first worker: fix the time base and start the child processes."""
     if server.cfg.workers > workers:
         sys.exit(f"siar: {gunicorn_master.workers_sentence(server.cfg.workers, workers)}")
-    gunicorn_master.hold_number(server, _settings)
+    master.adopt(server, _settings)
     try:
         check_broker(_settings)
     except SiarError as error:

@@ -86,6 +86,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "spool_bytes_max": (1024, 2**40),
     "spool_device_bytes_max": (1024, 2**40),
     "runner_silence_s": (1, 3600),
+    "drain_delay_s": (0, 3600),
     "retention_days": (0, 36_500),
 }
 """Lowest and highest value of each setting that is a number."""
@@ -193,6 +194,9 @@ class Settings:
     runner_silence_s: float = 60.0
     """Silence after which a runner counts as gone and its room closes. Between trials a runner polls twice a second, and a
     laptop that was closed does not return within a minute."""
+    drain_delay_s: float = 0
+    """Time at SIGTERM for which the service goes on while `/readyz` answers 503, so that a load balancer sends nobody there
+    any more. 0: it stops listening at once."""
     retention_days: int = 30
     """Age at which live runs are moved to the trash and participants' names are deleted. 0: never."""
     tls_cert: str = ""

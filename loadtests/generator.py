@@ -152,7 +152,8 @@ def raise_open_files() -> None:
 def main() -> None:
     """Execute commands until the input ends."""
     raise_open_files()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The runner handles Ctrl-C.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # The runner handles Ctrl-C and a closed terminal.
     logging.getLogger("locust").setLevel(logging.ERROR)
     stamping = keep_stamping()
     output = sys.stdout.fileno()

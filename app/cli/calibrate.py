@@ -73,7 +73,6 @@ def execute(arguments: argparse.Namespace) -> int:
 def _run(wanted: list[Case], notifications: int, words: Words) -> list[Finished]:
     finished = []
     with (
-        measuring.sigterm_as_ctrl_c(),
         tempfile.TemporaryDirectory(prefix="siar-calibrate-") as folder,
         set_up(Path(folder), notifications=notifications) as rig,
         show.Progress(sys.stderr, words, seconds=[rig.seconds(case) for case in wanted]) as progress,

@@ -13,14 +13,9 @@ from rich.console import Console
 
 from app import clock
 from app import settings as settings_module
+from app.cli import signals
 from app.cli.load_order import GATES, order_of
-from app.cli.measuring import (
-    check_json_path,
-    find_run,
-    given_settings,
-    load,
-    sigterm_as_ctrl_c,
-)
+from app.cli.measuring import check_json_path, find_run, given_settings, load
 from app.core.errors import Malformed, SiarError
 from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED
 from app.i18n import LANGUAGES, terminal_language
@@ -110,8 +105,10 @@ def execute(arguments: argparse.Namespace) -> int:
     begun_us, failure = clock.monotonic_us(), None
     _announce(order)
     try:
-        with sigterm_as_ctrl_c():
-            run.execute()
+        run.execute()
+    except KeyboardInterrupt:
+        if not (run.folder / trial_line.FILE_NAME).is_file():
+            raise
     except SiarError as error:
         if not (run.folder / trial_line.FILE_NAME).is_file():
             raise
@@ -165,18 +162,19 @@ def _show(
     arguments: argparse.Namespace, folder: Path, gates: Sequence[Gate] | None, duration_s: float
 ) -> tuple[Analysis, LoadResult]:
     """Write the result's files; print the result and their paths."""
-    analysis = load(folder)
-    result = load_result(analysis, folder, gates)
     language = terminal_language(os.environ, arguments.lang)
-    paths = write_load(
-        analysis,
-        result,
-        folder,
-        json_path=arguments.json,
-        junit_path=arguments.junit,
-        duration_s=duration_s,
-        language=language,
-    )
+    with signals.held():
+        analysis = load(folder)
+        result = load_result(analysis, folder, gates)
+        paths = write_load(
+            analysis,
+            result,
+            folder,
+            json_path=arguments.json,
+            junit_path=arguments.junit,
+            duration_s=duration_s,
+            language=language,
+        )
     console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
     print_load(result, console, language)
     print(f"\nReport: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}.")

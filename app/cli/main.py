@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
+from app.cli import signals
 from app.cli.output import OutputLost, guarded
 from app.core.errors import Malformed, SettingError, SiarError, StoreError, Unfit, Unknown
 from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_UNFIT, EXIT_USAGE
@@ -68,7 +69,8 @@ def program() -> int:
 def main(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` select. Returns the exit code."""
     try:
-        return _run(arguments)
+        with signals.as_ctrl_c():
+            return _run(arguments)
     except SystemExit as end:  # argparse has printed the reason
         return int(end.code or 0)
     except OutputLost:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import secrets
-import signal
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 
 from app import settings as settings_module
-from app.cli import arm_servers
+from app.cli import arm_servers, signals
 from app.core.errors import Malformed, SiarError, Unknown
 from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK
 from app.core.plan.scenario import Plan
@@ -95,7 +91,7 @@ def seed_or_random(seed: int | None) -> int:
 def measure(plan: Plan, *, json_path: Path | None) -> int:
     """Run the plan on a server of its own, print and write the result. Returns the exit code.
 
-    A failure in mid-run is reported after the results measured before it. SIGTERM ends the run as Ctrl-C does.
+    A failure in mid-run is reported after the results measured before it, and so is an end from outside.
     Raises `SiarError` when there is no run to show.
     """
     if json_path is not None:
@@ -108,7 +104,6 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
     failure: SiarError | None = None
     try:
         with (
-            sigterm_as_ctrl_c(),
             server_process.start(
                 runs_dir=settings.runs_dir,
                 settings={**common, **arm_servers.clock_settings()},
@@ -126,12 +121,14 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
                 settings=given,
                 others=others,
             )
+    except KeyboardInterrupt:
+        if not folder.is_dir():
+            raise
     except SiarError as error:
         if not folder.is_dir():
             raise
         failure = error
-    analysis = load(folder)
-    show(analysis, folder, json_path=json_path)
+    analysis = report(folder, json_path=json_path)
     if failure is not None:
         sys.stdout.flush()
         print(f"siar: {failure}", file=sys.stderr)
@@ -155,11 +152,13 @@ def load(folder: Path) -> Analysis:
         return analyse(store.load())
 
 
-def show(analysis: Analysis, folder: Path, *, json_path: Path | None) -> None:
-    """Write the report's files; print the result and their paths."""
-    paths = write_all(analysis, folder)
-    if json_path is not None:
-        write_atomically(json_path, lambda file: file.write(result_text(analysis)))
+def report(folder: Path, *, json_path: Path | None) -> Analysis:
+    """Analyse a run and write the report's files; print the result and their paths."""
+    with signals.held():
+        analysis = load(folder)
+        paths = write_all(analysis, folder)
+        if json_path is not None:
+            write_atomically(json_path, lambda file: file.write(result_text(analysis)))
     console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
     print_result(analysis, console)
     print(f"\nReport: {paths[0]}")
@@ -168,6 +167,7 @@ def show(analysis: Analysis, folder: Path, *, json_path: Path | None) -> None:
     print(
         f"`siar verify {analysis.run.id}` computes every figure again; `siar report` has other forms and languages."
     )
+    return analysis
 
 
 def exit_code(analysis: Analysis) -> int:
@@ -201,18 +201,3 @@ def given_settings() -> dict[str, str]:
         for name, text in os.environ.items()
         if name.startswith("SIAR_") and name not in OURS and name not in settings_module.NOT_SETTINGS
     }
-
-
-@contextlib.contextmanager
-def sigterm_as_ctrl_c() -> Iterator[None]:
-    """Raise `KeyboardInterrupt` in the main thread on the first SIGTERM; later ones must not interrupt the cleanup."""
-
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -57,7 +57,7 @@ def plan_for_phones(arguments: argparse.Namespace) -> Plan:
 def execute(plan: Plan, arguments: argparse.Namespace) -> int:
     """Check the machine, serve, wait for phones, measure and print the result.
 
-    Returns the exit code. SIGTERM ends it as Ctrl-C does.
+    Returns the exit code. Ctrl-C, SIGTERM and a closed terminal end it, after the report of what was measured.
     """
     plan = with_phones(plan, arguments.phones)
     check_for_phones(plan)
@@ -68,7 +68,6 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
     settings, files = _settings(arguments, words)
     subject = subject_of(settings)
     with (
-        measuring.sigterm_as_ctrl_c(),
         server_process.start(
             runs_dir=settings.runs_dir,
             admin_token=settings.admin_token,
@@ -112,8 +111,7 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
     except OutputLost:
         raise
     except KeyboardInterrupt:
-        if run.folder.is_dir():  # Interrupted while the report was written; `siar report` can draw it again.
-            raise
+        pass  # While phones gathered, or while the report was written, which is done below.
     except SiarError as error:
         if not run.folder.is_dir():
             raise
@@ -121,8 +119,7 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
     if not run.folder.is_dir():
         print(f"siar: {words.say('run.stopped')}", file=sys.stderr)
         return EXIT_INTERRUPTED
-    analysis = measuring.load(run.folder)
-    measuring.show(analysis, run.folder, json_path=arguments.json)
+    analysis = measuring.report(run.folder, json_path=arguments.json)
     if failure is not None:
         sys.stdout.flush()
         print(f"siar: {failure}", file=sys.stderr)

@@ -18,7 +18,7 @@ EXIT_GATE = 99
 """A gate was missed, as in k6."""
 
 EXIT_INTERRUPTED = 130
-"""Stopped by Ctrl-C or SIGTERM: 128 + SIGINT, as a shell shows it."""
+"""Stopped by Ctrl-C, SIGTERM or a closed terminal (SIGHUP): 128 + SIGINT, as a shell shows it."""
 
 EXIT_READER_GONE = 141
 """The reader of its output has gone: 128 + SIGPIPE, as a shell shows it. The signal itself is ignored, because writing to a

@@ -314,6 +314,7 @@ async def serve(
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # The server decides what it means.
     server = await loop.create_server(
         lambda: ClockConnection(clock_server),
         sock=listener,

@@ -232,7 +232,8 @@ def main() -> None:
     """Serve commands until the input ends."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # Up to 1000 clients need a socket each.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The runner handles Ctrl-C.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # The runner handles Ctrl-C and a closed terminal.
     output = sys.stdout.buffer
 
     def write(answer: dict[str, Any]) -> None:

@@ -140,8 +140,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--folder", type=Path, required=True)
     folder: Path = parser.parse_args(arguments).folder
     wake_fd, signal_fd = os.pipe()
-    # Ctrl-C also reaches the server, which ends this process in order.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C and a hang-up also reach the server, which ends this process in order.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: os.write(signal_fd, b"."))
     is_done = record(folder, input_fd=sys.stdin.fileno(), wake_fd=wake_fd)
     return EXIT_OK if is_done else EXIT_FAILURE

@@ -95,6 +95,7 @@ def _stop_request() -> Callable[[], bool]:
     signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: signals.append(number))
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # The server decides what it means.
 
     def is_requested() -> bool:
         ready, _, _ = select.select([sys.stdin], [], [], 0)

@@ -76,15 +76,17 @@ class EventletWorker(SiarWorker):
         self.alive: bool
         self.settle()
         self._pool = eventlet.GreenPool(self.worker_connections)
-        acceptors = [eventlet.spawn(self._accept, listener) for listener in self._green_listeners()]
+        listeners = self._green_listeners()
+        acceptors = [eventlet.spawn(self._accept, listener) for listener in listeners]
         while self.alive:
             self.notify()
             if self.ppid != os.getppid():
                 self.log.info("The master has gone; leaving too.")
                 self.alive = False
             self._wait_for_a_signal(NOTIFY_S)
-        for acceptor in acceptors:
+        for acceptor, listener in zip(acceptors, listeners, strict=True):
             acceptor.kill()
+            listener.close()  # Left open, it would take connections that nobody serves.
         self._end()
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:

@@ -63,7 +63,7 @@ def check_start(settings: Settings) -> Sentence | None:
         sys.exit(f"siar: {PRELOAD}")
     if arbiter.cfg.workers > workers:
         _end_master(workers_sentence(arbiter.cfg.workers, workers))
-    if arbiter.master_pid and not _is_shared(settings):
+    if arbiter.master_pid and not is_shared(settings):
         _end_master(USR2)
     if arbiter.num_workers > workers:
         logger.warning("%s The older worker ends, and this one takes its place.", ttin_sentence(workers))
@@ -89,23 +89,8 @@ def ttin_sentence(workers: int) -> str:
     )
 
 
-def hold_number(server: Any, settings: Settings) -> None:
-    """Let the master ignore SIGTTIN and SIGUSR2 with a warning if they would lead to too many workers."""
-    add_worker = server.handle_ttin
-    workers = settings.workers
-
-    def handle_ttin() -> None:
-        if server.num_workers < workers:
-            add_worker()
-        else:
-            server.log.warning(ttin_sentence(workers))
-
-    server.handle_ttin = handle_ttin
-    if not _is_shared(settings):
-        server.handle_usr2 = lambda: server.log.warning(USR2)
-
-
-def _is_shared(settings: Settings) -> bool:
+def is_shared(settings: Settings) -> bool:
+    """Return True if several processes may share what the settings name as broker."""
     return parse_broker_url(settings.broker).is_shared
 
 

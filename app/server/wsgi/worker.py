@@ -2,7 +2,7 @@
 
 1. A connection that the application has taken over leaves the request loop, which does not close it.
 2. Idle connections are known: a drain ends them at once, and the limiter closes one where a place is needed.
-3. A drain stops accepting, informs the application, and waits for its connections within the graceful timeout.
+3. A drain stops listening, informs the application, and waits for its connections within the graceful timeout.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import errno
 import fcntl
 import gc
 import os
+import signal
 import termios
 import types
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from gunicorn.sock import ssl_wrap_socket
 from gunicorn.workers.base_async import AsyncWorker
@@ -85,6 +86,9 @@ class YieldTimer:
 class SiarWorker(AsyncWorker):  # type: ignore[misc]
     """One process, one loop, a green thread for each connection until it is taken over."""
 
+    SIGNALS: ClassVar = [each for each in AsyncWorker.SIGNALS if each != signal.SIGHUP]
+    """Signals that gunicorn resets in a new worker. A hang-up is sent to the whole group; the master decides what it means."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._connections: dict[Any, tuple[Any, str]] = {}
@@ -102,6 +106,11 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         request_parser.use()
         connection_limiter.use(self.limiter)
         super().init_process()
+
+    def init_signals(self) -> None:
+        """Ignore a hang-up."""
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        super().init_signals()
 
     @cached_property
     def _is_encrypted(self) -> bool:

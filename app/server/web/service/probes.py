@@ -14,7 +14,7 @@ from app.server.web.auth import require_operator_or_this_machine
 from app.server.web.current import services
 from app.server.web.errors import problem
 from app.server.web.service.metrics import ServerCounters
-from app.server.wsgi import mode
+from app.server.wsgi import leaving, mode
 
 blueprint = flask.Blueprint("probes", __name__)
 
@@ -29,8 +29,8 @@ def healthz() -> flask.Response:
 
 @blueprint.get("/readyz")
 def readyz() -> flask.Response:
-    """Report whether the service accepts clients, which ends when it begins to drain."""
-    if services().draining:
+    """Report whether the service accepts clients, which ends `SIAR_DRAIN_DELAY_S` before it begins to drain."""
+    if services().draining or leaving.is_announced():
         return problem(503, refusal("shutting_down"))
     return flask.Response("ready\n", content_type="text/plain", headers=NO_STORE)
 

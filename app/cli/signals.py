@@ -1,0 +1,50 @@
+"""Signals that end a command: SIGTERM and a closed terminal (SIGHUP) do what Ctrl-C does."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def as_ctrl_c() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` in the main thread at the first of these signals.
+
+    Later ones do nothing, because they must not interrupt the cleanup: a closed terminal sends several. A signal that whoever
+    started us ignores (`nohup`) stays ignored.
+    """
+    is_ending = False
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal is_ending
+        if not is_ending:
+            is_ending = True
+            raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in ENDING}
+    ours = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in ours:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Do nothing at these signals: what is measured is written within seconds, and the command ends after that."""
+    before = {number: signal.getsignal(number) for number in ENDING}
+    for number in ENDING:
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: None)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

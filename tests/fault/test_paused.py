@@ -1,0 +1,74 @@
+"""A server that is stopped for longer than its master's limit for a silent worker: Ctrl-Z and `fg`, `docker pause`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.followers import following, wait_for
+from tests.support.server import ROOT, RunningServer, running_server
+
+pytestmark = pytest.mark.slow
+
+LIMIT_S = 4
+"""gunicorn's limit for a silent worker; ours is 60 s."""
+
+PAUSE_S = LIMIT_S + 2.5
+
+COMMAND = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "--timeout", str(LIMIT_S), "wsgi:app")
+
+TRANSPORTS = ("sse", "socketio")
+
+
+def worker_of(server: RunningServer) -> psutil.Process:
+    (found,) = (
+        each
+        for each in psutil.Process(server.process.pid).children()
+        if "siar-companion" not in each.cmdline()
+    )
+    return found
+
+
+def pause(server: RunningServer, seconds: float) -> None:
+    os.killpg(server.process.pid, signal.SIGSTOP)
+    try:
+        time.sleep(seconds)
+    finally:
+        os.killpg(server.process.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("green_threads", ["eventlet", "gevent"])
+def test_a_pause_beyond_the_limit_costs_no_worker_and_no_notification(
+    tmp_path: Path, green_threads: str
+) -> None:
+    with (
+        running_server(tmp_path, command=COMMAND, recorder=0, green_threads=green_threads) as server,
+        following(server.port, TRANSPORTS) as followers,
+    ):
+        worker = worker_of(server).pid
+        for number in range(3):
+            pause(server, PAUSE_S)
+            server.publish(str(number), "")
+        for follower in followers:
+            wait_for(lambda: follower.titles == ["0", "1", "2"], server.log)  # noqa: B023
+            assert follower.gaps == []
+        assert worker_of(server).pid == worker
+    assert "This server did not run for" in server.log()
+    assert "TIMEOUT" not in server.log()
+
+
+def test_a_worker_that_is_stuck_is_replaced_within_the_limit_also_after_a_pause(tmp_path: Path) -> None:
+    with running_server(tmp_path, command=COMMAND, recorder=0) as server:
+        for is_paused in (False, True):
+            stuck = worker_of(server)
+            if is_paused:
+                pause(server, PAUSE_S)
+            stuck.suspend()
+            wait_for(lambda: not stuck.is_running(), server.log)  # noqa: B023
+            wait_for(lambda: server.request("GET", "/readyz")[0] == 200, server.log)
+        assert server.log().count("WORKER TIMEOUT") == 2
