@@ -180,7 +180,8 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
-    """In the new worker: write to its own slot."""
+    """In the new worker: let signals end it, and write to its own slot."""
+    master.let_signals_end_it()
     if _counters is not None:
         _counters.mine = worker.siar_slot
 

@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 
 from app import settings as settings_module
-from app.cli import announcement, certificate
+from app.cli import announcement, certificate, signals
 from app.cli.first_look import first_look
 from app.core.broker_url import parse_broker_url
 from app.core.errors import Unfit
@@ -111,6 +111,7 @@ def execute(arguments: argparse.Namespace) -> int:
         # Redis, which keeps the system's file (`_with_redis_ca`).
         environment["SSL_CERT_FILE"] = str(files.trusted)
     command = [sys.executable, "-P", "-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]
+    signals.by_default()
     os.execve(sys.executable, command, environment)
 
 

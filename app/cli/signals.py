@@ -48,3 +48,13 @@ def held() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def by_default() -> None:
+    """Let these signals and Ctrl-C end the process at once, for one that is about to become another program.
+
+    With a handler of ours, one that comes in the last moment before that would be lost.
+    """
+    for number in (*ENDING, signal.SIGINT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)

@@ -15,9 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.support.lab import worker_of
 from tests.support.patience import PATIENCE_S
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer, running_server, worker_of
 from tests.support.swarm import Publisher, Subscriber, Swarm
 
 pytestmark = [

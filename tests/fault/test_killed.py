@@ -16,8 +16,8 @@ import pytest
 
 from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, Publisher, following, wait_for
-from tests.support.lab import wait_until_gone, worker_of
-from tests.support.server import RunningServer, ServerSettings, free_port, running_server
+from tests.support.lab import wait_until_gone
+from tests.support.server import RunningServer, ServerSettings, free_port, running_server, worker_of
 
 pytestmark = pytest.mark.slow
 

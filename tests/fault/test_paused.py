@@ -6,12 +6,12 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
-import psutil
 import pytest
 
 from tests.support.followers import following, wait_for
-from tests.support.server import ROOT, RunningServer, running_server
+from tests.support.server import GUNICORN, RunningServer, running_server, worker_of
 
 pytestmark = pytest.mark.slow
 
@@ -20,18 +20,11 @@ LIMIT_S = 4
 
 PAUSE_S = LIMIT_S + 2.5
 
-COMMAND = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "--timeout", str(LIMIT_S), "wsgi:app")
+REAL_PAUSE_S = 75
+
+COMMAND = (*GUNICORN[:-1], "--timeout", str(LIMIT_S), GUNICORN[-1])
 
 TRANSPORTS = ("sse", "socketio")
-
-
-def worker_of(server: RunningServer) -> psutil.Process:
-    (found,) = (
-        each
-        for each in psutil.Process(server.process.pid).children()
-        if "siar-companion" not in each.cmdline()
-    )
-    return found
 
 
 def pause(server: RunningServer, seconds: float) -> None:
@@ -46,16 +39,27 @@ def pause(server: RunningServer, seconds: float) -> None:
 def test_a_pause_beyond_the_limit_costs_no_worker_and_no_notification(
     tmp_path: Path, green_threads: str
 ) -> None:
+    check_pauses(tmp_path, PAUSE_S, 3, command=COMMAND, green_threads=green_threads)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("green_threads", ["eventlet", "gevent"])
+def test_five_pauses_beyond_the_real_limit(tmp_path: Path, green_threads: str) -> None:
+    check_pauses(tmp_path, REAL_PAUSE_S, 5, green_threads=green_threads)
+
+
+def check_pauses(tmp_path: Path, pause_s: float, count: int, **settings: Any) -> None:
+    titles = [str(number) for number in range(count)]
     with (
-        running_server(tmp_path, command=COMMAND, recorder=0, green_threads=green_threads) as server,
+        running_server(tmp_path, recorder=0, **settings) as server,
         following(server.port, TRANSPORTS) as followers,
     ):
         worker = worker_of(server).pid
-        for number in range(3):
-            pause(server, PAUSE_S)
-            server.publish(str(number), "")
+        for title in titles:
+            pause(server, pause_s)
+            server.publish(title, "")
         for follower in followers:
-            wait_for(lambda: follower.titles == ["0", "1", "2"], server.log)  # noqa: B023
+            wait_for(lambda: follower.titles == titles, server.log)  # noqa: B023
             assert follower.gaps == []
         assert worker_of(server).pid == worker
     assert "This server did not run for" in server.log()

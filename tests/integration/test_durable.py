@@ -17,7 +17,15 @@ import psutil
 import pytest
 
 from tests.support.followers import Follower, Publisher, wait_for
-from tests.support.server import ADMIN_TOKEN, ROOT, RunningServer, ServerSettings, free_port, running_server
+from tests.support.server import (
+    ADMIN_TOKEN,
+    ROOT,
+    RunningServer,
+    ServerSettings,
+    free_port,
+    running_server,
+    worker_of,
+)
 from tests.support.streams import sse
 
 pytestmark = pytest.mark.slow
@@ -30,15 +38,6 @@ def kill_9(server: RunningServer) -> None:
     """Master, worker and companions at once, in the middle of whatever they do."""
     os.killpg(server.process.pid, signal.SIGKILL)
     server.process.wait()
-
-
-def worker_of(server: RunningServer) -> psutil.Process:
-    """The process that has the history open."""
-    for process in psutil.Process(server.process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            if any(file.path.endswith("history.db") for file in process.open_files()):
-                return process
-    raise AssertionError("no process has the history open")
 
 
 def history(server: RunningServer, after: int = 0) -> list[dict[str, Any]]:

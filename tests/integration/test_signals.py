@@ -23,12 +23,15 @@ from tests.support.followers import Follower, following, wait_for
 from tests.support.orphans import left_in
 from tests.support.patience import PATIENCE_S
 from tests.support.phone import phones
-from tests.support.server import RunningServer, free_port, running_server
+from tests.support.server import RunningServer, free_port, running_server, worker_of
 from tests.support.terminal import in_terminal
 
 pytestmark = pytest.mark.slow
 
 WORKERS = ["eventlet", "gevent"]
+
+DRAIN_S = 10
+"""For so long the master waits for a worker that it has told to end (`graceful_timeout`)."""
 
 MEASURING = {
     "demo": ("demo", "--seed", "4"),
@@ -52,16 +55,6 @@ MEASURING = {
 
 def siar(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "app", *arguments]
-
-
-def worker_of(server: RunningServer) -> psutil.Process:
-    """The one child of the master that is a fork of it."""
-    (found,) = (
-        each
-        for each in psutil.Process(server.process.pid).children()
-        if "siar-companion" not in each.cmdline()
-    )
-    return found
 
 
 def epoch(server: RunningServer) -> str:
@@ -103,6 +96,23 @@ def test_a_server_whose_terminal_is_closed_ends_in_order(tmp_path: Path) -> None
 
     assert left_in(tmp_path) == []
     assert not (tmp_path / "runs" / ".server.json").exists(), "the master did not come to its end"
+
+
+@pytest.mark.parametrize("green_threads", WORKERS)
+def test_a_server_ends_at_once_while_its_worker_starts(tmp_path: Path, green_threads: str) -> None:
+    with running_server(tmp_path, green_threads=green_threads) as server:
+        old = worker_of(server)
+        old.kill()
+        wait_for(lambda: has_worker_beside(server, old), server.log)
+        server.process.terminate()
+        assert server.process.wait(DRAIN_S / 2) == 0
+
+
+def has_worker_beside(server: RunningServer, old: psutil.Process) -> bool:
+    try:
+        return worker_of(server) != old
+    except AssertionError:
+        return False
 
 
 @pytest.mark.parametrize("green_threads", WORKERS)

@@ -84,12 +84,3 @@ def _is_alive(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def worker_of(server: RunningServer) -> psutil.Process:
-    """Return the serving process: the master's child that listens on the service's port."""
-    for process in psutil.Process(server.process.pid).children():
-        with contextlib.suppress(psutil.Error):
-            if any(each.laddr.port == server.port for each in process.net_connections("tcp")):
-                return process
-    raise AssertionError("no worker listens")

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from tests.support.orphans import end_with_us
 from tests.support.patience import PATIENCE_S
 
@@ -105,6 +107,15 @@ FREE_PORTS = range(12_000, 32_768)
 A port of the latter range may be taken by a connection before the server binds it. And a client that keeps connecting
 to a server that is down could connect to itself, by a simultaneous open (RFC 9293, section 3.5).
 """
+
+
+def worker_of(server: RunningServer) -> psutil.Process:
+    """Return the serving process: the master's child that listens on the service's port."""
+    for process in psutil.Process(server.process.pid).children():
+        with contextlib.suppress(psutil.Error):
+            if any(each.laddr.port == server.port for each in process.net_connections("tcp")):
+                return process
+    raise AssertionError("no worker listens")
 
 
 def free_port() -> int:

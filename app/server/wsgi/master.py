@@ -21,6 +21,9 @@ ABSENT_US = 5_000_000
 """Time between two rounds of the master's loop, which takes a second, after which the master itself did not run."""
 
 
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+
+
 class HangUp(Enum):
     """What SIGHUP means, which is decided at the start."""
 
@@ -44,6 +47,13 @@ def adopt(arbiter: Any, settings: Settings) -> None:
     arbiter.__class__ = SiarMaster
     arbiter.siar_settings = settings
     arbiter.siar_hang_up = hang_up()
+
+
+def let_signals_end_it() -> None:
+    """In a new worker: act on signals from now on. gunicorn's worker installs handlers once its library is patched."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
 class SiarMaster(Arbiter):  # type: ignore[misc]
@@ -86,6 +96,18 @@ class SiarMaster(Arbiter):  # type: ignore[misc]
             super().handle_usr2()
         else:
             self.log.warning(USR2)
+
+    def spawn_worker(self) -> Any:
+        """Fork a worker.
+
+        A signal that comes before `let_signals_end_it` waits for it: the handlers that a worker inherits only put it into
+        a queue that nobody reads there, and the master would wait for the worker until the drain's limit.
+        """
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            return super().spawn_worker()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
     def murder_workers(self) -> None:
         """Replace a worker that is silent, unless the silence is our own.
