@@ -14,7 +14,7 @@ NETWORKS_MAX = 1024
 """Networks whose rates are stored; beyond it the least recently used one is dropped."""
 
 
-def advance(theoretical_us: float, now_us: int, interval_us: float, count: int = 1) -> float:
+def advance(theoretical_us: float, now_us: int, interval_us: float, count: float = 1) -> float:
     """Return the theoretical arrival time after `count` more events, which should be `interval_us` apart."""
     return max(theoretical_us, now_us) + interval_us * count
 

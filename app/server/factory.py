@@ -118,6 +118,7 @@ def _wsgi_wrappers(services: Services, refused: Sentence | None) -> list[Callabl
             requests=services.requests,
             trusted_proxies=settings.trusted_proxies,
             prefix=settings.prefix,
+            topics_max=settings.topics_per_client_max,
         ),
         # Outermost: under an unfit server nothing is served, whatever the request says, and nothing is counted.
         lambda app: OneProcess(app, workers=settings.workers, refused=refused),

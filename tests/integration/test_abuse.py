@@ -20,8 +20,8 @@ from app.core.position import UNKNOWN
 from app.server.broker.base import Draft, Filter
 from app.server.broker.make import make_broker
 from app.server.factory import create_app
-from app.server.transports.socket_io.connections import REPLAYED_PER_PACKET
 from app.server.transports.socket_io.engine.limits import IncomingLimits
+from app.server.transports.socket_io.transport import RESUMED_PER_PACKET
 from app.server.transports.sse import FORM_PLAIN
 from app.settings import Settings
 from tests.support.interop import interop_client
@@ -185,7 +185,7 @@ def test_who_joins_again_and_again_with_an_old_position_is_held_to_the_incoming_
     """To look all of history up costs the server far more than asking for it costs the client."""
     url = f"sqlite:///{tmp_path / 'history.sqlite'}"
     with contextlib.closing(make_broker(Settings(broker=url, runs_dir=tmp_path))) as broker:
-        for number in range(100 * REPLAYED_PER_PACKET):
+        for number in range(100 * RESUMED_PER_PACKET):
             broker.publish(Draft(f"missed {number}", "", "default", clock.now_us()))
     join = f'40{{"last_event_id":"{broker.position().epoch}.1"}}'
     joins_max = (

@@ -13,6 +13,8 @@ from app.core.network_of import network_of
 from app.server.wsgi.admission import Admission, TooManyConnections
 from app.server.wsgi.connection_limiter import (
     BURST_S,
+    PEAK_BURST,
+    PEAK_FACTOR,
     PENALTY_S_MAX,
     REQUESTS_PER_S_PER_PLACE,
     ConnectionLimiter,
@@ -129,6 +131,38 @@ def test_an_address_never_has_more_than_its_share_of_requests(pauses_us: list[in
     for first, start_s in enumerate(begun_s):
         for count, end_s in enumerate(begun_s[first:], start=1):
             assert count <= per_s * (BURST_S + end_s - start_s) + 1 + 1e-6
+
+
+def test_the_requests_of_a_burst_are_spaced_but_for_the_first_ones() -> None:
+    """Otherwise a queue of as many as an address has connections would stand before everybody else."""
+    limiter = limiter_of(per_address_max=100)
+    pause_s = 1 / (100 * REQUESTS_PER_S_PER_PLACE * PEAK_FACTOR)
+
+    waits_s = [limiter.wait_s(STRANGER) for _ in range(PEAK_BURST + 50)]
+
+    assert waits_s[:PEAK_BURST] == [0.0] * PEAK_BURST
+    assert waits_s[PEAK_BURST:] == pytest.approx([pause_s * number for number in range(50)], abs=1e-6)
+
+
+def test_what_costs_more_than_a_request_waits_as_long_as_so_many_requests() -> None:
+    one, many = limiter_of(per_address_max=10), limiter_of(per_address_max=10)
+    for _ in range(40):
+        one.wait_s(STRANGER)
+    for _ in range(4):
+        many.wait_s(STRANGER, 9.5)
+        many.wait_s(STRANGER, 0.5)
+
+    assert one.wait_s(STRANGER) == many.wait_s(STRANGER) > 0
+    assert one.wait_s(FREE, 1000.0) == one.wait_s(FREE) == 0.0
+
+
+def test_an_operator_who_publishes_on_many_connections_is_not_spaced() -> None:
+    limiter = limiter_of(per_address_max=100)
+    for _ in range(10 * PEAK_BURST):
+        limiter.wait_s(STRANGER)
+    limiter.credit(STRANGER)
+
+    assert [limiter.wait_s(STRANGER) for _ in range(PEAK_BURST)] == [0.0] * PEAK_BURST
 
 
 def test_an_address_at_its_rate_limit_does_not_slow_another_one() -> None:

@@ -160,3 +160,14 @@ def test_every_first_segment_of_our_own_is_known_as_such() -> None:
 
     ours = {rule.rule.split("/")[1] for rule in rules} - {""}
     assert ours | {"socket.io"} == OWN_SEGMENTS
+
+
+@pytest.mark.parametrize(("count", "status"), [(64, "200"), (65, "400"), (4000, "400")])
+@pytest.mark.parametrize("field", ["topic=a", "", "x"])
+def test_a_query_of_more_fields_than_a_client_may_need_is_refused(
+    count: int, status: str, field: str
+) -> None:
+    found, given, _ = asked(HTTP_HOST="127.0.0.1", QUERY_STRING="&".join([field] * count))
+
+    assert found == status
+    assert bool(given) is (status == "200")

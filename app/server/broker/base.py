@@ -160,6 +160,10 @@ class Broker(Protocol):
         """Return True if history holds everything matching after `since`: a resume from there has no gap."""
         ...
 
+    def newer_count(self, since: Position) -> int:
+        """Return how many notifications of history `attach` looks at at most for a resume from `since`."""
+        ...
+
     def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
         """Call `start` with the replay after `since` (empty for `None`), atomically with publishing (promise 3)."""
         ...

@@ -128,6 +128,12 @@ class MemoryBroker:
             use = self._keys.find(draft)
             return None if use is None else self._repeated(draft, use)
 
+    def newer_count(self, since: Position) -> int:
+        """Return how many notifications of history `attach` looks at at most for a resume from `since`."""
+        with self._lock:
+            stored = len(self._operator) + len(self._trials)
+            return min(stored, self._offset - since.offset) if self._is_known(since) else stored
+
     def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
         """Call `start` with the replay after `since`, while nobody can publish."""
         with self._lock:

@@ -7,7 +7,8 @@
 - Trusted proxies: the client's address, scheme and host, as forwarded, replace the proxy's own.
 - Prefix: the path under which a proxy exposes the service becomes WSGI's `SCRIPT_NAME`, whether or not the proxy removed it.
 - Transfer-Encoding: anything but chunked is refused, because servers decode only that (RFC 9112, section 6.1).
-- Query: bytes that should have been escaped are escaped.
+- Query: bytes that should have been escaped are escaped, and its fields are counted.
+- Lists of preferences and cookies: cut before a library parses them (`bounded.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from app.core.host_check import is_our_host, is_same_origin, name_of_origin
 from app.core.sentence import Sentence
 from app.i18n import refusal
 from app.server.services import RequestCounter
-from app.server.web import locale
+from app.server.web import bounded, locale
 from app.server.wsgi import problem
 from app.server.wsgi.peer import look_through
 
@@ -31,6 +32,9 @@ WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 HOSTS_KEPT_MAX = 64
 """Cached decisions. A server has a few names; invented ones are as long as a request head at most."""
+
+OTHER_FIELDS_MAX = 32
+"""Fields of a query beside its topics, which a client may name one by one."""
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
@@ -46,6 +50,7 @@ class Guard:
         requests: RequestCounter,
         trusted_proxies: tuple[str, ...] = (),
         prefix: str = "",
+        topics_max: int = 32,
     ) -> None:
         self._app = app
         self._proxies = Proxies(trusted_proxies)
@@ -53,15 +58,21 @@ class Guard:
         self._is_ours = functools.lru_cache(HOSTS_KEPT_MAX)(lambda host: is_our_host(host, self._allowed))
         self._requests = requests
         self._prefix = prefix
+        self._query_fields_max = topics_max + OTHER_FIELDS_MAX
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Serve the request, or refuse it with a problem document."""
         self._requests.count()
+        bounded.shorten(environ)
         asked_for = _host_of(environ)
         seen = look_through(environ, self._proxies) if self._proxies else None
         query = environ.get("QUERY_STRING", "")
         if not query.isascii():
             environ["QUERY_STRING"] = _escaped(query)
+        if bounded.fields_of(query) > self._query_fields_max:
+            return _refuse(
+                start_response, environ, 400, refusal("query_fields", count=self._query_fields_max)
+            )
         if asked_for is None and environ.get("SERVER_PROTOCOL") != "HTTP/1.1":
             pass  # HTTP/1.0 requires none.
         elif asked_for is None or "," in asked_for:  # A comma: the server joined several Host fields.

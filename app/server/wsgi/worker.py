@@ -25,7 +25,7 @@ from gunicorn.workers.base_async import AsyncWorker
 from app import clock, settings
 from app.core.forwarded import exempt_from_limits
 from app.server.wsgi import connection_limiter, plain_request, request_parser
-from app.server.wsgi.connection_limiter import ConnectionLimiter
+from app.server.wsgi.connection_limiter import PACKET, ConnectionLimiter
 from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.peer import cut
 from app.server.wsgi.takeover import offer, withdraw
@@ -208,12 +208,13 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
         """Serve one request; during a drain, it is the last one of its connection."""
         if not has_come(req.body.reader):
+            _sock, address = self._connections[self.current()]
             req.body.reader = TimedReader(
                 req.body.reader,
                 req.unreader,
                 bytes_max=self.body_bytes_max,
                 limit=self.time_limit,
-                yield_now=self.yield_now,
+                yield_now=lambda: self.pause(self.limiter.wait_s(address, PACKET)),
             )
         sock.settimeout(SEND_IDLE_S)
         offered = None if self._is_encrypted else offer(sock, req.unreader)

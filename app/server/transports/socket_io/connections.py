@@ -17,11 +17,6 @@ from app.server.transports.socket_io.engine.direct_websocket import GOING_AWAY, 
 from app.server.transports.socket_io.frames import FORM_PLAIN, FORM_RECOVERING, event_frame, replay_frames
 from app.server.wsgi.takeover import Taken
 
-REPLAYED_PER_PACKET = 64
-"""Replayed notifications that count as one incoming packet against the client's rate limit. Finding ten thousand takes 2.6 ms
-and framing them ten times that (measured), so a client that leaves and rejoins the namespace with an old position, over and
-over, is limited to a few hundredths of a core."""
-
 
 class Sink(Protocol):
     """Receiver of a connection's packets and of the news of its end: the transport."""
@@ -125,7 +120,6 @@ class SocketIoChannel(DetachedWebSocket):
     def start(self, replay: Replay) -> None:
         """Send the gap if there is one, then the replay. CONNECT has been sent before."""
         assert self.subscription is not None
-        self.session.charge(len(replay.notifications) // REPLAYED_PER_PACKET)
         # Uncompressed, which the protocol allows: compressing per client costs too much.
         form = self.subscription.form
         gap = b""

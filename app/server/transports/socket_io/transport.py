@@ -31,9 +31,13 @@ from app.server.transports.socket_io.library import ClientManager, packet_class,
 from app.server.transports.socket_io.packets import ReplayPackets
 from app.server.transports.socket_io.protocol import conform
 from app.server.transports.socket_io.recovery import RecoverableSession, parse_pid
-from app.server.wsgi import mode
+from app.server.wsgi import connection_limiter, mode
 from app.server.wsgi.admission import Admission
 from app.server.wsgi.takeover import SocketOptions
+
+RESUMED_PER_PACKET = 64
+"""Notifications of history that count as one incoming packet against the session's rate limit, which also holds where an
+address has none: a client behind a proxy must not leave and rejoin with an old position, over and over."""
 
 
 class SocketIoTransport(Transport[SocketIoConnection]):
@@ -208,6 +212,12 @@ class SocketIoTransport(Transport[SocketIoConnection]):
         if connection is None:
             return
         session = self._session_of(sid)
+        if session is not None and connection.since is not None:
+            count = self._broker.newer_count(connection.since)
+            session.charge(count // RESUMED_PER_PACKET)
+            session.wait_for(count * connection_limiter.RESUMED)
+            if self._connections.get(sid) is not connection:
+                return  # It left meanwhile.
         found = None if session is None else session.outgoing.channel
         channel = found if isinstance(found, SocketIoChannel) else None
         if channel is not None:

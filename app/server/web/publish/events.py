@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import flask
 
 from app.core.errors import Malformed
@@ -15,6 +17,7 @@ from app.server.transports.base import parse_topics
 from app.server.transports.sse import FORM_DEFLATED, FORM_PLAIN, SseTransport
 from app.server.web.current import services
 from app.server.web.detached import DetachedResponse
+from app.server.wsgi import connection_limiter
 from app.server.wsgi.peer import address_of
 
 HEADERS = {
@@ -61,6 +64,9 @@ def _open(sse: SseTransport) -> flask.Response:
         head.automatically_set_content_length = False  # A stream has no length (RFC 9110, section 8.6).
         return head
     since = _since()
+    if since is not None:
+        count = services().broker.newer_count(since)
+        time.sleep(connection_limiter.wait_s(address_of(environ), count * connection_limiter.RESUMED))
     headers = HEADERS if since is None else {**HEADERS, POSITION: str(services().broker.position())}
     encoding = FORM_PLAIN
     if flask.request.accept_encodings["gzip"] > 0 and services().compresses(environ):

@@ -56,7 +56,7 @@ PONG = b"3"
 class DetachedWebSocket(DetachedConnection):
     """A session's packet channel (`outgoing.PacketChannel`) that is a detached connection of the flusher."""
 
-    __slots__ = ("_attempt", "_decoder", "_inbox", "_is_gone", "is_deflated")
+    __slots__ = ("_attempt", "_decoder", "_inbox", "_is_gone", "_is_waiting", "is_deflated")
 
     def __init__(
         self, flusher: Flusher, taken: Taken, attempt: WebSocketAttempt, *, message_bytes_max: int
@@ -67,6 +67,8 @@ class DetachedWebSocket(DetachedConnection):
         self._inbox: deque[Message] | None = None
         """Messages waiting for handlers; `None` while no worker runs."""
         self._is_gone = False
+        self._is_waiting = False
+        """True while nothing is read, because its address has used its share of the time."""
         self.is_deflated = False
         """True if messages may be compressed, in both directions."""
 
@@ -126,6 +128,7 @@ class DetachedWebSocket(DetachedConnection):
             return
         if pongs:
             self.write(b"".join(pongs))
+        self._wait_for(1 + self._decoder.fragment_count + len(messages))
 
     def cut_if_slow(self) -> None:
         """Cut off a slow consumer, except during an upgrade: the packets that waited for polls are written all at once."""
@@ -160,6 +163,20 @@ class DetachedWebSocket(DetachedConnection):
             self.session.server.timer.on_pong(self.session)
         elif message.opcode is not Opcode.PONG:
             self._enqueue(message)
+
+    def _wait_for(self, frames: int) -> None:
+        """Read no further until its address' share allows so many frames."""
+        wait_s = connection_limiter.wait_s(self.session.address, frames * connection_limiter.FRAME)
+        if wait_s:
+            self._is_waiting = True
+            self.listen(wanted=False)
+            self.flusher.loop.call_once(round(wait_s * 1_000_000), self._read_on)
+
+    def _read_on(self) -> None:
+        with self.flusher.lock:
+            self._is_waiting = False
+            if self._inbox is None or len(self._inbox) < INBOX_MAX:
+                self.listen(wanted=True)
 
     def _may_handle_pong(self) -> bool:
         """Return whether a pong may be handled at once, even while handlers work on earlier messages."""
@@ -196,7 +213,7 @@ class DetachedWebSocket(DetachedConnection):
                 if not inbox:
                     if not self._is_gone:
                         self._inbox = None
-                        self.listen(wanted=True)
+                        self.listen(wanted=not self._is_waiting)
                         return
                     break
                 message = inbox.popleft()

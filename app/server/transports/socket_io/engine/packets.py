@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from engineio import packet
 from engineio.packet import Packet
@@ -42,8 +42,8 @@ def decode(data: str | bytes) -> Packet:
     return Packet(number, data[1:])
 
 
-def decode_payload(body: bytes, *, packets_max: int) -> list[Packet]:
-    """Decode the body of a POST. Raises `MalformedFrame`."""
+def decode_payload(body: bytes, *, packets_max: int) -> Iterator[Packet]:
+    """Check the body of a POST, and return its packets, each decoded when it is its turn. Raises `MalformedFrame`."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
@@ -51,7 +51,13 @@ def decode_payload(body: bytes, *, packets_max: int) -> list[Packet]:
     parts = text.split(SEPARATOR)
     if len(parts) > packets_max:
         raise MalformedFrame(f"A payload has more than {packets_max} packets.")
-    return [decode(part) for part in parts]
+    # Decoding two thousand takes 5 ms in one piece, checking them a tenth of that.
+    for part in parts:
+        if part[:1] == "b":
+            _from_base64(part[1:])
+        elif part[:1] not in _TYPES:
+            decode(part)
+    return map(decode, parts)
 
 
 def encode_payload(packets: Iterable[Packet]) -> str:

@@ -84,7 +84,8 @@ def receive_all(attempt: WebSocketAttempt, websocket: Any, sock: Any) -> None:
 
 
 def count_frame(session: EngineSession) -> None:
-    """Count a control frame or fragment; whole messages are counted by the session. Raises `MalformedFrame`."""
+    """Count a control frame or fragment, when it is its turn; the session counts whole messages. Raises `MalformedFrame`."""
+    session.wait_for(connection_limiter.FRAME)
     try:
         session.count_packet()
     except MalformedFrame as error:
