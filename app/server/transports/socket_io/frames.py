@@ -21,13 +21,18 @@ FORM_RECOVERING = "recovering"
 Either may be compressed in addition (suffix `DEFLATED`)."""
 
 
-def event_frame(event: str, json: str, id: str, *, form: str) -> bytes:
-    """Return the WebSocket frame of an event in the default namespace, whose argument is JSON already.
+def event_text(event: str, json: str, id: str, *, form: str) -> str:
+    """Return the Socket.IO packet of an event in the default namespace, whose argument is JSON already.
 
-    `form` says whether the id follows as a second argument, for connection state recovery, and whether to compress.
+    `form` says whether the id follows as a second argument, for connection state recovery.
     """
     offset = f',"{id}"' if form.removesuffix(DEFLATED) == FORM_RECOVERING else ""
-    packet = f'{engineio_packet.MESSAGE}{protocol.EVENT}["{event}",{json}{offset}]'.encode()
+    return f'{protocol.EVENT}["{event}",{json}{offset}]'
+
+
+def event_frame(event: str, json: str, id: str, *, form: str) -> bytes:
+    """Return the WebSocket frame of an event in the default namespace; `form` also says whether to compress."""
+    packet = f"{engineio_packet.MESSAGE}{event_text(event, json, id, form=form)}".encode()
     if form.endswith(DEFLATED):
         return encode_frame(Opcode.TEXT, deflated_message(packet), mask=None, is_compressed=True)
     return encode_frame(Opcode.TEXT, packet, mask=None)

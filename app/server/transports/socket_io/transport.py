@@ -145,12 +145,10 @@ class SocketIoTransport(Transport[SocketIoConnection]):
 
     def replay(self, sid: str, notifications: Sequence[Notification], *, recovers: bool) -> None:
         """Queue the notifications that a client missed, in packets shared by all clients. Under the broker's lock."""
-        engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
-        if engineio_sid is None:
-            return  # The client left meanwhile; the library would log every packet.
-        for notification in notifications:
-            self._server._send_eio_packet(
-                engineio_sid, self._replay_packets.get(notification, recovers=recovers)
+        session = self._session_of(sid)
+        if session is not None:  # The client may have left meanwhile.
+            session.outgoing.send_all(
+                [self._replay_packets.get(each, recovers=recovers) for each in notifications]
             )
 
     def is_deflated(self, sid: str) -> bool:

@@ -101,9 +101,18 @@ class Outgoing:
                 return
             channel = self.channel
             if channel is None:
-                self._add_waiting(pkt)
+                self._add_waiting([pkt])
                 return
         channel.send_packet(pkt)
+
+    def send_all(self, packets: list[Packet]) -> None:
+        """Send messages like `send`, but where they wait for a poll in one step: all of history may be among them."""
+        with self._lock:
+            if packets and self.channel is None and self._held is None and not self.closed:
+                self._add_waiting(packets)
+                return
+        for pkt in packets:
+            self.send(pkt)
 
     def hold(self) -> None:
         """Hold back what is sent from now on."""
@@ -190,7 +199,7 @@ class Outgoing:
             if abort or channel is not None:
                 self._waiting = None
             elif sends_close:
-                self._add_waiting(CLOSE)
+                self._add_waiting([CLOSE])
             lingers = self._waiting is not None and self._waiter is None
             self._wake()
         return channel, lingers
@@ -201,14 +210,14 @@ class Outgoing:
                 return
             channel = self.channel
             if channel is None:
-                self._add_waiting(pkt)
+                self._add_waiting([pkt])
                 return
         channel.send_packet(pkt)
 
-    def _add_waiting(self, pkt: Packet) -> None:
+    def _add_waiting(self, packets: list[Packet]) -> None:
         if self._waiting is None:
             self._waiting = []
-        self._waiting.append(pkt)
+        self._waiting += packets
         self._wake()
 
     def _wake(self) -> None:
