@@ -10,7 +10,7 @@ import pytest
 
 from app.server.wsgi.connection_limiter import PEAK_BURST, PEAK_FACTOR, REQUESTS_PER_S_PER_PLACE
 from app.server.wsgi.worker import PLACES_OF_A_CONNECTION
-from tests.support.abusers import OPEN_WEBSOCKET, frame
+from tests.support.abuse_scripts import OPEN_WEBSOCKET, frame
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, ServerSettings, running_server
 
