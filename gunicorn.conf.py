@@ -21,7 +21,15 @@ from app import clock, settings
 from app.core import totals
 from app.core.errors import SiarError
 from app.server.broker.make import check_broker
-from app.server.wsgi import descriptors, gunicorn_master, master, server_file, shared_counters, supervisor
+from app.server.wsgi import (
+    clock_port,
+    descriptors,
+    gunicorn_master,
+    master,
+    server_file,
+    shared_counters,
+    supervisor,
+)
 from app.store.archive import retention
 from app.tools.doctor import subject
 
@@ -117,13 +125,23 @@ def _start_clock(server: Arbiter) -> None:
     if wanted and wanted == _settings.port:
         server.log.warning("SIAR_CLOCK_PORT is the service's own port; the clock channel takes any free one.")
         wanted = 0
+    # The servers of runs and measurements come and go, with pages of their own.
+    remembers = not wanted and _settings.parent_pipe_fd is None
+    kept = clock_port.last_used(_settings.runs_dir, _settings.port) if remembers else 0
     try:
-        process, port = supervisor.start_clock(_settings, port=wanted)
+        process, port = supervisor.start_clock(_settings, port=wanted, preferred=kept)
     except (SiarError, OSError) as error:
         # A missing clock channel must not prevent the start: clients fall back to GET /api/clock.
         server.log.warning("No clock channel (%s); clients read the time over HTTP.", error)
         os.environ["SIAR_CLOCK_PORT"] = "0"
         return
+    if kept not in (0, port):
+        server.log.warning(
+            "The clock channel's port %d is taken: it listens on %d, and pages that are open read the time over HTTP "
+            "until they are reloaded. SIAR_CLOCK_PORT sets a port.", kept, port,
+        )  # fmt: skip
+    if remembers:
+        clock_port.remember(_settings.runs_dir, _settings.port, port)
     os.environ["SIAR_CLOCK_PORT"] = str(port)
     # A restarted clock process must listen on the same port, because pages know it.
     server.siar_supervisor.add(

@@ -339,8 +339,11 @@ def _wait_for_parent(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> N
         loop.call_soon_threadsafe(ended.set)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, *, preferred: int = 0) -> socket.socket:
     """Return a listening socket that is never shared with another process. Raises `OSError`."""
+    if port == 0 and preferred:
+        with contextlib.suppress(OSError, OverflowError):
+            return _listen(host, preferred)
     family, _, _, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -365,6 +368,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--host", required=True, help="address to listen on")
     parser.add_argument("--port", required=True, type=int, help="0: any free port")
+    parser.add_argument("--preferred-port", default=0, type=int, help="then this one, if it is free")
     parser.add_argument("--anchor-us", required=True, type=int, help="added to CLOCK_MONOTONIC, microseconds")
     parser.add_argument("--timebase", required=True, type=_hexadecimal, help="names the anchor")
     parser.add_argument(
@@ -401,7 +405,7 @@ def main(arguments: list[str]) -> int:
     clock.fix(anchor_us=options.anchor_us, timebase=options.timebase)
     try:
         tls = _tls(options)
-        listener = _listen(options.host, options.port)
+        listener = _listen(options.host, options.port, preferred=options.preferred_port)
     except (OSError, OverflowError) as error:
         print(f"The clock cannot listen on {options.host} port {options.port}: {error}.", file=sys.stderr)
         return EXIT_UNFIT

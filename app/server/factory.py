@@ -21,6 +21,7 @@ from app.server.web import errors, shared_broker
 from app.server.web.current import KEY
 from app.server.web.devices import assignment, deliveries, devices, participants, self_test
 from app.server.web.guard import Guard
+from app.server.web.loading import LOADING_SCRIPT
 from app.server.web.one_process import OneProcess
 from app.server.web.operator import operator_pages, sessions
 from app.server.web.policy import Policy
@@ -66,6 +67,7 @@ def create_app(
     refused = gunicorn_master.check_start(settings)
     app = SiarApp("app", root_path=str(ROOT), template_folder="templates", static_folder="static")
     app.config["MAX_CONTENT_LENGTH"] = 0  # Each view that reads a body sets its own limit.
+    app.jinja_env.globals["loading_script"] = LOADING_SCRIPT
     app.json.sort_keys = False  # type: ignore[attr-defined]
     services = build(settings, broker=broker, clock=clock or system_clock)
     app.extensions[KEY] = services

@@ -30,7 +30,7 @@ export function probeBatches(taken) {
   /** @type {{timebase: string, probes: ProbeStamps[]}[]} */
   const batches = [];
   for (const { timebase, stamps } of taken) {
-    const last = batches.at(-1);
+    const last = batches.slice(-1)[0];
     if (last?.timebase === timebase && last.probes.length < PROBES_PER_BATCH_MAX) last.probes.push(stamps);
     else batches.push({ timebase, probes: [stamps] });
   }

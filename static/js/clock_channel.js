@@ -5,6 +5,8 @@
  * place within a second, and `kind` says which of the two answers.
  */
 
+import { timeoutSignal } from "./timeout.js";
+
 /** @typedef {import("./types.js").ClockChannelKind} ClockChannelKind */
 /** @typedef {import("./types.js").Timers} Timers */
 /** @typedef {{probe: import("./clockmodel.js").Probe, timebase: string}} ClockAnswer */
@@ -144,7 +146,7 @@ export class ClockChannel {
       const t1_us = nowUs();
       const response = await fetch("/api/clock", {
         cache: "no-store",
-        signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+        signal: timeoutSignal(ANSWER_TIMEOUT_MS),
       });
       const t4_us = nowUs();
       return response.ok ? toAnswer(t1_us, await response.json(), t4_us) : null;

@@ -173,7 +173,7 @@ export function withReload(events, atUs) {
  * @param {number} atUs
  */
 function open(spans, atUs) {
-  if (spans.at(-1)?.endUs !== Infinity) spans.push({ startUs: atUs, endUs: Infinity });
+  if (spans.slice(-1)[0]?.endUs !== Infinity) spans.push({ startUs: atUs, endUs: Infinity });
 }
 
 /**
@@ -182,7 +182,7 @@ function open(spans, atUs) {
  * @returns {boolean} whether one was open
  */
 function close(spans, atUs) {
-  const last = spans.at(-1);
+  const last = spans.slice(-1)[0];
   if (last?.endUs !== Infinity) return false;
   last.endUs = Math.max(last.startUs, atUs);
   return true;

@@ -1,5 +1,7 @@
 /** This device towards the server: who it is, and requests in its name. */
 
+import { timeoutSignal } from "./timeout.js";
+
 /** @typedef {import("./types.js").Identity} Identity */
 /** @typedef {(url: string, options?: RequestInit) => Promise<Response>} Fetch */
 
@@ -138,7 +140,7 @@ export class DeviceClient {
         },
         body: JSON.stringify(body),
         cache: "no-store",
-        signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+        signal: timeoutSignal(ANSWER_TIMEOUT_MS),
       });
       const said = await response.json().catch((/** @type {Error} */ error) => {
         // What breaks off is no answer, whatever its status was.

@@ -11,6 +11,22 @@ export function setText(element, text) {
 }
 
 /**
+ * A copy of a page's state for the console, as `structuredClone` is missing in Safari before 15.4.
+ *
+ * @template State
+ * @param {State} state
+ * @returns {State}
+ */
+export function copyOf(state) {
+  return JSON.parse(JSON.stringify(state));
+}
+
+/** Tell the page's first script (templates/parts/loading.js) that the page is whole. */
+export function sayLoaded() {
+  dispatchEvent(new Event("siar:loaded"));
+}
+
+/**
  * The element of a page that must be there.
  *
  * @param {Document} document

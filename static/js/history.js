@@ -6,6 +6,7 @@
  */
 
 import { parsePosition } from "./position.js";
+import { timeoutSignal } from "./timeout.js";
 
 /** @typedef {import("./types.js").HistoryAnswer} HistoryAnswer */
 /** @typedef {import("./types.js").Span} Span */
@@ -61,7 +62,7 @@ async function list(fetch, { after, limit }) {
   try {
     const response = await fetch(`/api/notifications?after=${after}&limit=${limit}`, {
       cache: "no-store",
-      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+      signal: timeoutSignal(ANSWER_TIMEOUT_MS),
     });
     if (!response.ok) return null;
     const { position, notifications } = await response.json();

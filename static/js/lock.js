@@ -24,7 +24,7 @@ export class StreamLock {
   #isAsleep = false;
 
   /**
-   * @param {BroadcastChannel} channel
+   * @param {Pick<BroadcastChannel, "postMessage"> & Partial<Pick<BroadcastChannel, "onmessage">>} channel
    * @param {string} name random, another in each tab
    * @param {import("./types.js").Timers} timers
    */

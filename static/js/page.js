@@ -8,7 +8,7 @@
 
 import { CHANGE_AFTER_COUNT, CHANGE_AFTER_S } from "./alternation.js";
 import { DeviceClient } from "./device_client.js";
-import { byId as elementById } from "./elements.js";
+import { copyOf, byId as elementById, sayLoaded } from "./elements.js";
 import { loadIdentity, saveIdentity } from "./identity.js";
 import { watchLifecycle } from "./lifecycle.js";
 import { StreamLock } from "./lock.js";
@@ -39,7 +39,9 @@ const timers = {
 const state = { worker: null, received: new Received(), problem: null, isStarting: false };
 
 const config = /** @type {Config} */ (JSON.parse(byId("siar-config").textContent ?? ""));
-const lock = new StreamLock(new BroadcastChannel(LOCK_CHANNEL), randomId(crypto), timers);
+/** Safari before 15.4 has no channel between tabs: there each takes itself for the only one. */
+const tabs = globalThis.BroadcastChannel ? new BroadcastChannel(LOCK_CHANNEL) : { postMessage() {} };
+const lock = new StreamLock(tabs, randomId(crypto), timers);
 
 /** @type {Worker | null} */
 let worker = null;
@@ -66,10 +68,7 @@ const device = new DeviceClient({
   },
 });
 
-main().catch((error) => {
-  console.error(error);
-  byId("load-failed").hidden = false;
-});
+main().then(sayLoaded);
 
 async function main() {
   const [phone, roomTexts] = await Promise.all([loadTexts("phone"), loadTexts("room")]);
@@ -290,7 +289,12 @@ function toWorkerUs(pageUs) {
 async function offerNotices() {
   const permission = isSecureContext && globalThis.Notification?.permission;
   drawNotices(permission === "default" ? "offered" : "none");
-  if (permission === "granted") (await loadNotices()).resume();
+  if (permission !== "granted") return;
+  try {
+    (await loadNotices()).resume();
+  } catch {
+    drawNotices("failed");
+  }
 }
 
 async function loadNotices() {
@@ -311,7 +315,7 @@ function send(message) {
 }
 
 function snapshot() {
-  return structuredClone({
+  return copyOf({
     worker: state.worker,
     room: room.state,
     problem: state.problem ?? room.problem,

@@ -1,16 +1,13 @@
 /** The page of one phone's result: loads it once and draws it. */
 
-import { byId, setText } from "./elements.js";
+import { byId, sayLoaded, setText } from "./elements.js";
 import { drawResult, loadResult, verdictOf } from "./result_view.js";
 import { ask } from "./root.js";
 import { makeTranslate } from "./texts.js";
 
 const config = JSON.parse(byId(document, "siar-config").textContent ?? "");
 
-main().catch((error) => {
-  console.error(error);
-  byId(document, "load-failed").hidden = false;
-});
+main().then(sayLoaded);
 
 async function main() {
   const { language, result_url } = config;

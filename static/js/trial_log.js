@@ -26,7 +26,7 @@ export const PIECE_PERIOD_US = 1_000_000;
  * @returns {Piece | null}
  */
 export function leftOf(pieces) {
-  const last = pieces.at(-1);
+  const last = pieces.slice(-1)[0];
   if (last === undefined) return null;
   return {
     ...last,

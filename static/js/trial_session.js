@@ -287,7 +287,7 @@ export class TrialSession {
    * either offset is too small if anything, and the larger one is nearer. A trial is never ended too early by it.
    */
   #leastOffsetUs() {
-    const last = this.#arrivals.at(-1);
+    const last = this.#arrivals.slice(-1)[0];
     const ofArrival = last ? last.notification.due_us - last.received_client_us : -Infinity;
     return Math.max(this.#answerOffsetUs, ofArrival);
   }

@@ -3,6 +3,8 @@
  * the server was away or answered 503.
  */
 
+import { timeoutSignal } from "./timeout.js";
+
 /** A server that is stuck is away. */
 const ANSWER_TIMEOUT_MS = 2_000;
 
@@ -24,7 +26,7 @@ export function isFull({ status, headers }) {
  */
 export async function whyDown(fetch) {
   try {
-    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    const signal = timeoutSignal(ANSWER_TIMEOUT_MS);
     const response = await fetch("/events", { method: "HEAD", cache: "no-store", signal });
     if (response.ok && typeOf(response.headers) === "text/event-stream") return "stream_blocked";
     return isFull(response) ? "server_full" : "server_away";

@@ -173,6 +173,8 @@ class Browser:
     """Everything that was reported, oldest first."""
     worker_preludes: dict[str, str] = field(default_factory=dict)
     """By the session of the tab: what runs in its workers before their own scripts."""
+    prelude: str | None = None
+    """What runs in each new tab and its workers before their own scripts."""
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _answers: dict[int, dict[str, Any]] = field(default_factory=dict)
 
@@ -198,6 +200,9 @@ class Browser:
         page = Page(self, target, session, context)
         for domain in ("Page", "Performance", "Audits"):
             page.call(f"{domain}.enable")
+        if self.prelude is not None:
+            page.call("Page.addScriptToEvaluateOnNewDocument", source=self.prelude)
+            page.before_workers(self.prelude)
         return page
 
     def wait(self, probe: Callable[[], Any], what: str, timeout_s: float = WAIT_TIMEOUT_S) -> Any:

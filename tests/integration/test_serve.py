@@ -172,6 +172,24 @@ def test_a_clock_port_that_is_the_service_port_gives_way(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_the_clock_has_the_port_of_the_last_start_where_it_is_free(tmp_path: Path) -> None:
+    port, ports = free_port(), []
+    for _ in range(2):
+        with running_server(tmp_path, port=port, command=("-m", "app", "serve")) as server:
+            ports.append(server.clock_port)
+            assert server.clock_port is not None
+            probe(server.clock_port)
+    with (
+        socket.create_server(("0.0.0.0", ports[0] or 0)),
+        running_server(tmp_path, port=port, command=("-m", "app", "serve")) as server,
+    ):
+        assert server.clock_port not in (None, 0, ports[0])
+        assert f"The clock channel's port {ports[0]} is taken" in server.log()
+
+    assert ports[0] == ports[1]
+
+
+@pytest.mark.slow
 def test_gunicorn_serves_without_a_recorder_when_its_folder_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file")
 

@@ -16,7 +16,7 @@ import { makeTranslate } from "../../static/js/texts.js";
 const root = new URL("../../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
 const catalogue = (language, part) => JSON.parse(read(`static/i18n/${language}/${part}.json`));
-const texts = Object.assign({}, ...["experiment", "screen", "admin"].map((part) => catalogue("en", part)));
+const texts = Object.assign({}, ...["page", "experiment", "screen", "admin"].map((part) => catalogue("en", part)));
 const english = { t: makeTranslate(texts), language: "en" };
 
 const good = {

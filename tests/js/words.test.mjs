@@ -15,7 +15,7 @@ import {
 
 const root = new URL("../../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
-const PARTS = ["phone", "phone_page", "room", "result", "result_page"];
+const PARTS = ["page", "phone", "phone_page", "room", "result", "result_page"];
 const catalogueOf = (language) =>
   Object.assign({}, ...PARTS.map((part) => JSON.parse(read(`static/i18n/${language}/${part}.json`))));
 const catalogues = { en: catalogueOf("en"), id: catalogueOf("id") };

@@ -11,6 +11,9 @@ from app.i18n import CATALOGUES as CATALOGUES
 from app.i18n import LANGUAGES as LANGUAGES
 from app.i18n import catalogue as catalogue
 
+EVERY_PAGE = "page"
+"""The catalogue that every page uses in addition to its own."""
+
 
 def language() -> str:
     """Return the reader's language: a supported `?lang=`, else the browser's preference, else English."""

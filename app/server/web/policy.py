@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from app.core.host_check import is_localhost
+from app.server.web.loading import LOADING_HASH
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -72,7 +73,8 @@ def closing_headers(host: str, clock_port: int | None, *, secure: bool) -> Heade
     if clock_port:
         connect += f" {'wss' if secure else 'ws'}://{name}:{clock_port}"
     policy = (
-        f"default-src 'self'; connect-src {connect}; img-src 'self' data:; object-src 'none'; "
+        f"default-src 'self'; script-src 'self' '{LOADING_HASH}'; connect-src {connect}; "
+        "img-src 'self' data:; object-src 'none'; "
         "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     )
     return (

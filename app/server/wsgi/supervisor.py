@@ -129,14 +129,18 @@ class Supervisor:
             child.restart_us = None
 
 
-def start_clock(settings: Settings, *, port: int) -> tuple[subprocess.Popen[bytes], int]:
-    """Start the clock channel's process; return it and its port. Raises `Unfit` if it does not come up."""
+def start_clock(settings: Settings, *, port: int, preferred: int = 0) -> tuple[subprocess.Popen[bytes], int]:
+    """Start the clock channel's process; return it and its port. Raises `Unfit` if it does not come up.
+
+    `port` 0: the `preferred` one if it is free, else any.
+    """
     # A page from HTTPS may not open a plain WebSocket, so the channel uses the server's certificate.
     tls = ["--tls-cert", settings.tls_cert, "--tls-key", settings.tls_key] if settings.tls_cert else []
     process = _start(
         "app.server.clock_process",
         "--host", settings.host,
         "--port", str(port),
+        "--preferred-port", str(preferred),
         "--anchor-us", str(clock.anchor_us()),
         "--timebase", clock.timebase(),
         "--allowed-host", *settings.allowed_hosts,

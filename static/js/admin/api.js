@@ -1,5 +1,7 @@
 /** Asks the server as the operator: one place for the header, the time limit and what a failure means. */
 
+import { timeoutSignal } from "../timeout.js";
+
 const ANSWER_TIMEOUT_MS = 15_000;
 
 /**
@@ -40,7 +42,7 @@ export class Api {
         headers,
         body: body === undefined ? undefined : JSON.stringify(body),
         cache: "no-store",
-        signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+        signal: timeoutSignal(ANSWER_TIMEOUT_MS),
       });
       const data = await response.json().catch((/** @type {Error} */ error) => {
         // What breaks off is no answer, whatever its status was; an answer may do without JSON.

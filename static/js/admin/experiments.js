@@ -155,5 +155,5 @@ export class Experiments {
  * @param {string | null} words
  */
 function lastLine(words) {
-  return (words ?? "").trim().split("\n").at(-1) ?? "";
+  return (words ?? "").trim().split("\n").slice(-1)[0] ?? "";
 }

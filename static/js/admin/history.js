@@ -18,7 +18,7 @@ const LIMIT = 1_000;
 export async function readHistory(api) {
   const first = await api.ask("GET", "/api/notifications?limit=1");
   if (!isGood(first)) return [];
-  const newest = Number(first.data.position.split(".").at(-1));
+  const newest = Number(first.data.position.split(".")[1]);
   /** @type {Sent[]} */
   let found = [];
   for (const step of STEPS) {

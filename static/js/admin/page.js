@@ -4,7 +4,7 @@
  * For tests and the curious, `siarAdmin` in the console is a copy of the state.
  */
 
-import { byId } from "../elements.js";
+import { byId, copyOf, sayLoaded } from "../elements.js";
 import { ask } from "../root.js";
 import { nextAskMs } from "../screen/pace.js";
 import { Poller } from "../screen/poller.js";
@@ -33,9 +33,7 @@ const timers = {
 
 const config = JSON.parse(byId(document, "siar-config").textContent ?? "");
 
-main().catch(() => {
-  byId(document, "load-failed").hidden = false;
-});
+main().then(sayLoaded);
 
 async function main() {
   const [selfTestTexts, ...texts] = await Promise.all(["selftest", "experiment", "admin"].map(loadTexts));
@@ -68,7 +66,7 @@ async function main() {
   desk.onSession = (isIn) => pollers.forEach((poller) => (isIn ? poller.start() : poller.stop()));
   const askNow = () => pollers.forEach((poller) => poller.askNow());
   desk.onActed = askNow;
-  Object.defineProperty(globalThis, "siarAdmin", { get: () => structuredClone(desk.state) });
+  Object.defineProperty(globalThis, "siarAdmin", { get: () => copyOf(desk.state) });
   document.addEventListener("visibilitychange", askNow);
   await desk.arrive(takeKey(), config.signed_in);
   setInterval(() => view.draw(desk.state), DRAW_EVERY_MS);

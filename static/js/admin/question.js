@@ -16,6 +16,7 @@ let settleLast = () => {};
 export function ask(document, text, yes) {
   settleLast();
   const dialog = /** @type {HTMLDialogElement} */ (byId(document, "question"));
+  if (!dialog.showModal) return Promise.resolve(confirm(text)); // Safari before 15.4
   setText(byId(document, "question-text"), text);
   setText(byId(document, "question-yes"), yes);
   dialog.close();

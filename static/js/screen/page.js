@@ -4,9 +4,10 @@
  * For tests and the curious, `siarScreen` in the console is a copy of the state.
  */
 
-import { byId } from "../elements.js";
+import { byId, copyOf, sayLoaded } from "../elements.js";
 import { ask as askService } from "../root.js";
 import { makeTranslate } from "../texts.js";
+import { timeoutSignal } from "../timeout.js";
 import { WakeLock } from "../wake_lock.js";
 import { nextAskMs } from "./pace.js";
 import { Poller } from "./poller.js";
@@ -39,9 +40,7 @@ const poller = new Poller({
   random: Math.random,
 });
 
-main().catch(() => {
-  byId(document, "load-failed").hidden = false;
-});
+main().then(sayLoaded);
 
 async function main() {
   const texts = await Promise.all(["experiment", "screen"].map(loadTexts));
@@ -53,7 +52,7 @@ async function main() {
   document.addEventListener("visibilitychange", () => wakeLock.renew());
   poller.start();
   setInterval(draw, DRAW_EVERY_MS);
-  Object.defineProperty(globalThis, "siarScreen", { get: () => structuredClone(state) });
+  Object.defineProperty(globalThis, "siarScreen", { get: () => copyOf(state) });
 }
 
 /** @param {string} part */
@@ -65,7 +64,7 @@ async function loadTexts(part) {
 async function ask() {
   const askedUs = nowUs();
   try {
-    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    const signal = timeoutSignal(ANSWER_TIMEOUT_MS);
     const response = await askService(`/api/screen?key=${encodeURIComponent(key)}`, {
       headers: { "Accept-Language": config.language },
       signal,

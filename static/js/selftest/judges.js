@@ -62,9 +62,9 @@ function received({ happenings }) {
  */
 function wentAway(evidence, seconds) {
   const { happenings } = evidence;
-  const back = happenings.filter(({ kind }) => kind === "visible").at(-1);
+  const back = happenings.filter(({ kind }) => kind === "visible").slice(-1)[0];
   if (back === undefined) return null;
-  const left = happenings.filter(({ kind, at_us }) => kind === "hidden" && at_us <= back.at_us).at(-1);
+  const left = happenings.filter(({ kind, at_us }) => kind === "hidden" && at_us <= back.at_us).slice(-1)[0];
   if (left === undefined || back.at_us - left.at_us < seconds * 1e6) return null;
   const frozen = happenings.some(({ kind, at_us }) => kind === "freeze" && at_us >= left.at_us);
   return cameBack(evidence, left.at_us, back.at_us, { frozen: Number(frozen) });

@@ -8,7 +8,7 @@ import { ClockChannel } from "../clock_channel.js";
 import { ClockKeeper } from "../clock_keeper.js";
 import { DeviceClient } from "../device_client.js";
 import { readFacts } from "../device_facts.js";
-import { byId } from "../elements.js";
+import { byId, copyOf, sayLoaded } from "../elements.js";
 import { Forgetting } from "../forgetting.js";
 import { askPosition } from "../history.js";
 import { loadIdentity, saveIdentity } from "../identity.js";
@@ -16,6 +16,9 @@ import { watchLifecycle } from "../lifecycle.js";
 import { ask } from "../root.js";
 import { makeOpenStream } from "../streams.js";
 import { makeTranslate } from "../texts.js";
+import { openSocketIo } from "../transports/socketio.js";
+import { openSse } from "../transports/sse.js";
+import { io } from "../../vendor/socket.io-client-4.8.4/socket.io.esm.min.js";
 import { JUDGES } from "./judges.js";
 import { Line } from "./line.js";
 import { makeLooks } from "./looks.js";
@@ -50,15 +53,10 @@ const config = /** @type {import("../types.js").Config} */ (
 const openStream = makeOpenStream(
   {
     sse: async () => {
-      const { openSse } = await import("../transports/sse.js");
       const world = { EventSource, askPosition: () => askPosition(ask), nowUs, timers, random: Math.random };
       return (wanted, events) => openSse(wanted, events, world);
     },
     socketio: async () => {
-      const [{ openSocketIo }, { io }] = await Promise.all([
-        import("../transports/socketio.js"),
-        import("../../vendor/socket.io-client-4.8.4/socket.io.esm.min.js"),
-      ]);
       const world = { io, origin: location.origin, nowUs, timers, random: Math.random };
       return (wanted, events) => openSocketIo(wanted, events, world);
     },
@@ -94,10 +92,7 @@ let happenings = [];
 /** @type {string | null} the step that is being looked at */
 let running = null;
 
-main().catch((error) => {
-  console.error(error);
-  byId(document, "load-failed").hidden = false;
-});
+main().then(sayLoaded);
 
 async function main() {
   const texts = await (await ask(`/static/i18n/${config.language}/selftest.json`)).json();
@@ -115,7 +110,7 @@ async function main() {
   matchMedia("(orientation: portrait)").addEventListener("change", () => timers.setTimeout(turned, TURN_MS));
   if (kept.reloading && protocol.answerTo("reload").state === "waiting") protocol.set("reload", reloaded());
   else view.draw(protocol);
-  Object.defineProperty(globalThis, "siarSelfTest", { get: () => structuredClone(protocol.record()) });
+  Object.defineProperty(globalThis, "siarSelfTest", { get: () => copyOf(protocol.record()) });
   line.start();
   keeper.start();
 }

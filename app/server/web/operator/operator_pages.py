@@ -39,7 +39,11 @@ def screen() -> flask.Response:
 
 def _page(name: str, **values: Any) -> flask.Response:
     language = locale.language()
-    words = {**locale.catalogue(language, SHARED), **locale.catalogue(language, name)}
+    words = {
+        word: text
+        for part in (locale.EVERY_PAGE, SHARED, name)
+        for word, text in locale.catalogue(language, part).items()
+    }
     page = flask.render_template(
         f"{name}.html",
         language=language,

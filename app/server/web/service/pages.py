@@ -83,7 +83,7 @@ def _result(run: str, key: str) -> dict[str, Any]:
 def _page(template: str, *, parts: tuple[str, ...], config: dict[str, Any], **values: Any) -> flask.Response:
     language = locale.language()
     words: dict[str, str] = {}
-    for part in parts:
+    for part in (locale.EVERY_PAGE, *parts):
         words |= locale.catalogue(language, part)
     page = flask.render_template(
         template,
