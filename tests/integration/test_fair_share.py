@@ -72,17 +72,24 @@ def asked(sock: socket.socket, head: str, body: bytes = b"") -> bytes:
     return until(sock, b"\r\n\r\n")
 
 
+def new_session(sock: socket.socket) -> str:
+    """Open an Engine.IO session by polling; return its `sid`."""
+    sock.sendall(f"GET {POLLING} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    # The body can come in a segment of its own.
+    return until(sock, b"}").partition(b'"sid":"')[2].partition(b'"')[0].decode()
+
+
 def post_of_packets(server: RunningServer, source: str) -> None:
     with connect(server, source) as sock:
-        sid = asked(sock, f"GET {POLLING}").partition(b'"sid":"')[2].partition(b'"')[0].decode()
-        asked(sock, f"POST {POLLING}&sid={sid}", b"\x1e".join([b"6"] * 8 * COST))
+        posted = asked(sock, f"POST {POLLING}&sid={new_session(sock)}", b"\x1e".join([b"6"] * 8 * COST))
+        assert b" 200 OK" in posted
 
 
 def joins_by_polling(server: RunningServer, source: str) -> None:
     with connect(server, source) as sock:
-        sid = asked(sock, f"GET {POLLING}").partition(b'"sid":"')[2].partition(b'"')[0].decode()
         join = b'40{"topics":["none"],"last_event_id":"other.1"}'
-        asked(sock, f"POST {POLLING}&sid={sid}", b"\x1e".join([join, b"41"] * 3))
+        posted = asked(sock, f"POST {POLLING}&sid={new_session(sock)}", b"\x1e".join([join, b"41"] * 3))
+        assert b" 200 OK" in posted
 
 
 def joins_by_websocket(server: RunningServer, source: str) -> None:
