@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that select the service and the output; none is required."""
     parser.add_argument("--host", help="address that would be listened on (default: 0.0.0.0, every network)")
     parser.add_argument("--port", type=int, help="TCP port (default: 8080)")
-    parser.add_argument("--url", help="look through a proxy too, at the address that phones are given")
+    parser.add_argument(
+        "--url", help="address that phones are given: look at the service there too, as through a proxy"
+    )
     parser.add_argument(
         "--json", metavar="PATH", help="write the findings there as well; - is standard output"
     )
@@ -49,15 +51,18 @@ def execute(arguments: argparse.Namespace) -> int:
         host=arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0",
         port=arguments.port,
     )
-    findings = _findings(subject_of(settings), Machine(), arguments.url, settings.heartbeat_s)
+    url = arguments.url and arguments.url.rstrip("/")
+    findings = _findings(subject_of(settings), Machine(), url)
     _write(arguments.json, findings, words)
     return EXIT_UNFIT if examine.worst(findings) is FindingState.FAIL else EXIT_OK
 
 
-def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: float) -> list[Finding]:
+def _findings(subject: Subject, machine: Machine, url: str | None) -> list[Finding]:
     since = clock.readings()
     if subject.port and service.runs_at(subject.url(subject.local())):
-        findings = [*examine.of_machine(subject, machine), *_check_running(subject, url, heartbeat_s)]
+        findings = [*examine.of_machine(subject, machine), *_of_own(subject), *_of_named(url)]
+    elif url is not None and service.runs_at(url):
+        return [service.elsewhere(url), *_of_named(url)]
     else:
         chosen, free = network_checks.check_port(subject.host, subject.port)
         subject = replace(subject, port=chosen)
@@ -66,21 +71,21 @@ def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: 
             # Over plain HTTP, because a certificate is only checked on a service that uses one.
             plain = replace(subject, is_secure=False)
             with service.started(plain) as trouble:
-                findings += [trouble] if trouble else _check_running(plain, url, service.HEARTBEAT_S)
+                findings += [trouble] if trouble else [*_of_own(plain), *_of_named(url)]
     _wait_until(since.monotonic_us + machine_checks.WINDOW_US_MIN)
     return [*findings, examine.of_clock(since, machine)]
 
 
-def _check_running(subject: Subject, url: str | None, heartbeat_s: float) -> list[Finding]:
-    """Check a running service at its own addresses and, if `url` is given, through the proxy.
+def _of_own(subject: Subject) -> list[Finding]:
+    """Check a running service at its own addresses."""
+    return examine.of_running([subject.url(each) for each in [*subject.lan(), subject.local()]])
 
-    `heartbeat_s`: interval of heartbeats on an idle stream.
-    """
-    own = examine.of_running([subject.url(each) for each in [*subject.lan(), subject.local()]])
+
+def _of_named(url: str | None) -> list[Finding]:
+    """Check the service at the URL that was named, perhaps through a proxy, by what it tells of itself."""
     if url is None:
-        return own
-    within_s = heartbeat_s + HEARTBEAT_SPARE_S
-    return [*own, *examine.of_running([url.rstrip("/")], heartbeat_within_s=within_s)]
+        return []
+    return examine.of_running([url], heartbeat_within_s=service.heartbeat_s(url) + HEARTBEAT_SPARE_S)
 
 
 def _wait_until(moment_us: float) -> None:

@@ -10,25 +10,28 @@ import subprocess
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.tools.calibrate.tcp_proxy import TcpProxy
-from app.tools.doctor import ask, examine, service_checks
+from app.tools.doctor import ask, examine, service, service_checks
 from app.tools.doctor.finding import FindingState
-from tests.support.nginx import bare_nginx, nginx_below_a_prefix
+from tests.support import netns
+from tests.support.nginx import bare_nginx, nginx_below_a_prefix, plain_nginx
 from tests.support.patience import PATIENCE_S
 from tests.support.proxy import tampered
 from tests.support.server import ROOT, free_port, running_server
 
 
-def doctor(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+def doctor(
+    folder: Path, *arguments: str, inside: Sequence[str] = (), **settings: str
+) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SIAR_", "LC_"))}
     return subprocess.run(
-        [sys.executable, "-P", "-m", "app", "doctor", *arguments],
+        [*inside, sys.executable, "-P", "-m", "app", "doctor", *arguments],
         capture_output=True,
         text=True,
         timeout=60,
@@ -89,6 +92,42 @@ def test_a_server_that_runs_is_looked_at_itself(tmp_path: Path) -> None:
     assert found["language"] == "id"
     assert "port" not in {each["name"] for each in found["checks"]}
     assert {each["name"]: each["code"] for each in found["checks"]}["address"] == "loopback"
+
+
+LONG_HEARTBEAT_S = service.HEARTBEAT_S + 6
+"""A second longer than doctor would wait for a heartbeat of the server that it starts itself."""
+
+
+@pytest.mark.slow
+def test_a_service_at_another_port_is_judged_by_the_heartbeat_that_it_tells(tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0, heartbeat_s=LONG_HEARTBEAT_S) as server:
+        done = doctor(tmp_path, "--port", str(free_port()), "--url", server.url, "--json", "-")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = states(done)
+    assert found["service"]["code"] == "elsewhere"
+    assert set(found) == {"service", "reach", "page", "origin", "first_byte", "upgrade"}
+
+
+@pytest.mark.nightly
+@pytest.mark.alone  # A cable that is made here breaks off what Chromium loads elsewhere (ERR_NETWORK_CHANGED).
+def test_from_another_machine_only_the_proxy_that_hides_the_name_is_blamed(tmp_path: Path) -> None:
+    """Off loopback a browser does not say that it asks its own origin: the name in Host alone can show it."""
+    netns.require()
+    with (
+        netns.namespace() as far,
+        running_server(tmp_path, recorder=0, host="0.0.0.0", heartbeat_s=LONG_HEARTBEAT_S) as server,
+        plain_nginx(tmp_path / "passes", server.port, address=far.near) as passes,
+        plain_nginx(
+            tmp_path / "hides", server.port, address=far.near, inner="proxy_set_header Host siar;"
+        ) as hides,
+    ):
+        urls = (f"http://{far.near}:{server.port}", passes, hides)
+        found = [states(doctor(tmp_path, "--url", url, "--json", "-", inside=far.inside)) for url in urls]
+
+    wrong = [{name: each["code"] for name, each in one.items() if each["state"] == "fail"} for one in found]
+    assert [one["service"]["code"] for one in found] == ["elsewhere"] * 3
+    assert wrong == [{}, {}, {"origin": "refused"}]
 
 
 @contextlib.contextmanager
@@ -214,7 +253,6 @@ def test_a_page_without_its_files_and_a_refused_post_are_found_below_a_prefix(tm
         url = f"http://127.0.0.1:{port}/siar"
         done = doctor(
             tmp_path, "--host", "127.0.0.1", "--port", str(server.port), "--url", f"{url}/", "--json", "-",
-            SIAR_HEARTBEAT_S="1",
         )  # fmt: skip
         bare = f"http://127.0.0.1:{bare_port}"
         loose = service_checks.check_origin(bare)
@@ -234,8 +272,9 @@ def test_a_page_without_its_files_and_a_refused_post_are_found_below_a_prefix(tm
     [
         (b'HTTP/1.1 403 Forbidden\r\nContent-Length: 25\r\n\r\n{"code":"foreign_origin"}', "refused"),
         (b'HTTP/1.1 405 Method\r\nContent-Length: 12\r\n\r\n{"code":"a"}', "strange"),
-        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\n\r\nBad", "no_answer"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]", "no_answer"),
+        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\n\r\nBad", "strange"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]", "strange"),
+        (b"no HTTP at all\r\n", "no_answer"),
     ],
 )
 def test_a_post_that_does_not_get_through_is_found(answer: bytes, code: str) -> None:

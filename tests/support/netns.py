@@ -31,10 +31,15 @@ class Namespace:
     """This machine's address, as seen from the namespace."""
     cable: str
 
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """What comes before a command so that it runs in the namespace."""
+        return ("ip", "netns", "exec", self.name)
+
     def python(self, source: str, *arguments: str) -> subprocess.Popen[str]:
         """Run a Python program in the namespace, with its standard output as a pipe."""
         return subprocess.Popen(
-            ["ip", "netns", "exec", self.name, sys.executable, "-c", source, *arguments],
+            [*self.inside, sys.executable, "-c", source, *arguments],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             text=True,
@@ -59,6 +64,7 @@ def namespace() -> Iterator[Namespace]:
     net = f"10.{200 + number % 50}.{number // 50 % 250}"  # Unique per cable, as a removed one lingers for a moment.
     _ip("netns", "add", name)
     try:
+        _ip("-n", name, "link", "set", "lo", "up")
         _ip("link", "add", f"{cable}a", "type", "veth", "peer", "name", f"{cable}b", "netns", name)
         _ip("addr", "add", f"{net}.1/30", "dev", f"{cable}a")
         _ip("link", "set", f"{cable}a", "up")

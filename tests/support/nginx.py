@@ -92,6 +92,32 @@ PREFIX = (ROOT / "docs" / "operations.md", "```nginx below a prefix\n")
 """The documented location, which keeps the prefix in the path; and the line that strips it instead."""
 
 
+PLAIN = """
+map $http_upgrade $siar_connection {{ default upgrade; '' ''; }}
+server {{
+    listen {address}:{port};
+    proxy_http_version 1.1;
+    proxy_set_header Host $http_host;
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection $siar_connection;
+    {lines}
+    location / {{ proxy_pass http://127.0.0.1:{backend}; {inner} }}
+}}
+"""
+"""All that Siar needs where it is at the root, and lines of a test's own: of the server, and of its location."""
+
+
+@contextlib.contextmanager
+def plain_nginx(
+    folder: Path, backend: int, *, address: str = "127.0.0.1", lines: str = "", inner: str = ""
+) -> Iterator[str]:
+    """Run an nginx that has all that Siar needs but for what the lines change. Yields its base URL."""
+    port = free_port()
+    text = PLAIN.format(address=address, port=port, backend=backend, lines=lines, inner=inner)
+    with _running(folder, text):
+        yield f"http://{address}:{port}"
+
+
 @contextlib.contextmanager
 def bare_nginx(folder: Path, backend: int) -> Iterator[int]:
     """Run an nginx with the minimal configuration. Yields its port."""

@@ -151,17 +151,24 @@ def check_origin(url: str) -> Finding:
     """
     try:
         answer = ask.request("POST", url.rstrip("/") + POST_PATH, headers=_browser_headers(url), body=b"{}")
-        code = json.loads(answer.body).get("code")
-    except (
-        *ask.TROUBLE,
-        AttributeError,
-    ) as trouble:  # Invalid JSON raises `ValueError`; JSON that is no object has no `get`.
+    except ask.TROUBLE as trouble:
         return fail("origin", "no_answer", url=url, reason=_reason(trouble))
+    code = _error_code(answer.body)
     if code == FOREIGN_ORIGIN:
         return fail("origin", "refused", url=url)
     if answer.status != 400 or not code:
         return fail("origin", "strange", url=url, status=answer.status)
     return ok("origin", "accepted", url=url)
+
+
+def _error_code(body: bytes) -> str | None:
+    """Return the code of one of the service's errors; `None` if the body is none, as a proxy's own page."""
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return None
+    code = document.get("code") if isinstance(document, dict) else None
+    return code if isinstance(code, str) else None
 
 
 def _origin_of(url: str) -> str:
@@ -183,7 +190,8 @@ def check_first_byte(url: str, *, heartbeat_within_s: float | None = None) -> Fi
 
     A proxy that buffers (one that compresses streams, a company's web filter) delays notifications, and no header of
     the response shows it. Some compress only for clients that accept it, as browsers do, so this client accepts gzip.
-    Some pass the first event and hold back the next one, so through a proxy the second event decides: a heartbeat.
+    Some pass the first event and hold back the next one, or end a stream that is quiet for a while, so through a proxy
+    the second event decides: a heartbeat.
 
     `heartbeat_within_s`: how long to wait for the second event; `None`: the first bytes decide.
     """
@@ -199,17 +207,23 @@ def check_first_byte(url: str, *, heartbeat_within_s: float | None = None) -> Fi
         if answer.status != 200:
             return fail("first_byte", "no_stream", url=url, status=answer.status)
         unpack = _unpacker(answer)
-        try:
-            end = b"" if heartbeat_within_s is None else EVENT_END
-            begun = _read_until(answer, sock, unpack, end=end, within_s=ask.TIMEOUT_S)
-        except TimeoutError:
-            return fail("first_byte", "held_back", url=url, timeout_s=round(ask.TIMEOUT_S))
+        end = b"" if heartbeat_within_s is None else EVENT_END
+        begun = _read_until(answer, sock, unpack, end=end, within_s=ask.TIMEOUT_S)
         took_ms = (clock.monotonic_us() - asked_us) / 1000
         if begun and heartbeat_within_s is not None:
             try:
-                begun = _read_until(answer, sock, unpack, end=b"", within_s=heartbeat_within_s)
+                goes_on = _read_until(answer, sock, unpack, end=b"", within_s=heartbeat_within_s)
             except TimeoutError:
                 return fail("first_byte", "later_held_back", url=url, timeout_s=round(heartbeat_within_s))
+            except ask.TROUBLE:
+                goes_on = False
+            if not goes_on:
+                lasted_s = (clock.monotonic_us() - asked_us) / 1e6
+                return fail("first_byte", "cut", url=url, lasted_s=f"{lasted_s:.1f}")
+    except (
+        TimeoutError
+    ):  # The headers too can be held back: nginx writes them with the first bytes that it compresses.
+        return fail("first_byte", "held_back", url=url, timeout_s=round(ask.TIMEOUT_S))
     except ask.TROUBLE as trouble:
         return fail("first_byte", "no_answer", url=url, reason=_reason(trouble))
     except zlib.error:

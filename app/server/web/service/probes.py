@@ -52,6 +52,7 @@ def version() -> flask.Response:
         compression=settings.compression,
         run=services().run,
         timebase=clock.timebase(),
+        heartbeat_s=settings.heartbeat_s,
         clock_port=settings.clock_port or None,
     )
     answer.headers.update(NO_STORE)
