@@ -60,8 +60,8 @@ def check_pauses(tmp_path: Path, pause_s: float, count: int, **settings: Any) ->
             server.publish(title, "")
         for follower in followers:
             wait_for(lambda: follower.titles == titles, server.log)  # noqa: B023
-            assert follower.gaps == []
-        assert worker_of(server).pid == worker
+        assert worker_of(server).pid == worker, server.log()
+        assert [follower.gaps for follower in followers] == [[], []], server.log()
     assert "This server did not run for" in server.log()
     assert "TIMEOUT" not in server.log()
 

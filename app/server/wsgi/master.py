@@ -62,7 +62,7 @@ class SiarMaster(Arbiter):  # type: ignore[misc]
     siar_settings: Settings
     siar_hang_up: HangUp
     looked_us = 0
-    """Time of the last round of the loop (monotonic); 0 before the first."""
+    """Time of the last round of the loop (monotonic), or of the first fork; 0 before that."""
     judges_from_us = 0
     """Time before which no worker is judged silent (monotonic)."""
 
@@ -103,6 +103,7 @@ class SiarMaster(Arbiter):  # type: ignore[misc]
         A signal that comes before `let_signals_end_it` waits for it: the handlers that a worker inherits only put it into
         a queue that nobody reads there, and the master would wait for the worker until the drain's limit.
         """
+        self.looked_us = self.looked_us or clock.monotonic_us()  # A pause can begin before the first round.
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
             return super().spawn_worker()
@@ -115,7 +116,7 @@ class SiarMaster(Arbiter):  # type: ignore[misc]
         A master that was stopped wakes beside workers whose last sign is as old as the pause: they get one more period.
         """
         now_us = clock.monotonic_us()
-        absent_us = now_us - (self.looked_us or now_us)
+        absent_us = now_us - self.looked_us
         self.looked_us = now_us
         if absent_us > ABSENT_US:
             self.judges_from_us = now_us + round(self.timeout * 1e6)
