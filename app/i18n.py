@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.core.messages import NOTHING, Message, number
+from app.core.messages import NOTHING, ROUGH_DIGITS, Message, number, short
 from app.core.sentence import Sentence
 from app.paths import STATIC
 
@@ -60,9 +60,12 @@ def text(message: Message, language: str) -> str:
 
     A placeholder's format depends on its argument:
 
-        number        `{n}` as `app.core.messages.number` formats it, or by the format that is given (`{late_ms:.1f}`)
-        whole number  `{n}` its digits; with a noun, as in `{n:arrival}`, by `count.arrival` or `count.arrivals`
-        list          its items, as in a sentence; counts by name, as in `{n:state}`, each by `state.` and its name
+        number        `{n}` as `app.core.messages.number` formats it, or by the format that is given (`{late_ms:.1f}`);
+                      with three significant digits by `{n:short}`, with two by `{n:rough}`
+        whole number  `{n}` its digits; thousands separated by `{n:,}`; with a noun, as in `{n:arrival}`, by
+                      `count.arrival` or `count.arrivals`
+        list          its items, as in a sentence, or joined by semicolons with `{items:;}`; counts by name, as in
+                      `{n:state}`, each by `state.` and its name
         message       its text
         name          unchanged
         None          "-"
@@ -85,11 +88,18 @@ class _Argument:
                 return text(self.value, self.language)
             case None:
                 return NOTHING
+            case float() | int() if spec == "short":
+                return _localised(short(self.value), words)
+            case float() | int() if spec == "rough":
+                return _localised(short(self.value, ROUGH_DIGITS), words)
+            case int() if spec == ",":
+                return _localised(f"{self.value:,}", words)
             case float():
                 figure = format(self.value, spec) if spec.endswith(("f", "g")) else number(self.value)
                 return figure.replace(".", words["decimal"])
             case int() if f"count.{spec}" in words:
-                return words[f"count.{spec}" if self.value == 1 else f"count.{spec}s"].format(n=self.value)
+                key = f"count.{spec}" if self.value == 1 else f"count.{spec}s"
+                return words[key].format(n=_Argument(self.value, self.language))
             case Mapping():
                 return self._listing(
                     [
@@ -97,6 +107,8 @@ class _Argument:
                         for name, count in self.value.items()
                     ]
                 )
+            case tuple() | list() if spec == ";":
+                return "; ".join(format(_Argument(each, self.language), "") for each in self.value)
             case tuple() | list():
                 return self._listing([format(_Argument(each, self.language), spec) for each in self.value])
         return str(self.value)
@@ -106,6 +118,11 @@ class _Argument:
         if len(items) < 2:
             return "".join(items)
         return words["list.and"].format(first=words["list.comma"].join(items[:-1]), last=items[-1])
+
+
+def _localised(figure: str, words: Mapping[str, str]) -> str:
+    """Return a figure that is written with `,` between thousands and a decimal `.` as the catalogue writes it."""
+    return figure.translate({ord(","): words["thousands"], ord("."): words["decimal"]})
 
 
 def refusal(code: str, /, **places: object) -> Sentence:

@@ -176,7 +176,7 @@ def _show(
             language=language,
         )
     console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
-    print_load(result, console, language)
+    print_load(analysis, result, console, language)
     print(f"\nReport: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}.")
     return analysis, result
 

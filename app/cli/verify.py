@@ -26,12 +26,9 @@ DIFFERENCES_SHOWN_MAX = 10
 NOTE = "note"
 """Key of a remark on published figures: wording, which a later version may improve."""
 
-INDONESIAN = "sentence_id"
-"""Key of the Indonesian sentence; older versions wrote it with decimal points and without the words that `_as_before`
-removes."""
-
-STUDIES = re.compile(r"published\[\d+\]\.differences")
-"""Path of a remark on a published study, which does not belong to a run: wording, like `NOTE`."""
+WORDING = re.compile(r"run\.version|verdict|headline\.sentence_\w+|published\[\d+\]\.differences")
+"""Paths of what may differ in a run from another version: the version, sentences on figures that are compared as such
+(`verdict` holds the same as `headline`), and remarks on published studies, which do not belong to a run."""
 
 VALUE_CHARS_MAX = 60
 
@@ -94,27 +91,13 @@ def _shown(value: Any) -> str:
     return text if len(text) <= VALUE_CHARS_MAX else text[:VALUE_CHARS_MAX] + "..."
 
 
-def _with_commas(sentence: str) -> str:
-    """Return an Indonesian sentence with decimal commas, and a semicolon between the ends of an interval."""
-    return re.sub(r"(\[[-\d,]+), ", r"\1; ", re.sub(r"(?<=\d)\.(?=\d)", ",", sentence))
-
-
-def _as_before(sentence: str) -> str:
-    """Return an Indonesian sentence as older versions wrote it: without interval level and note on equal arms."""
-    return re.sub(r", selang \d+%(?= \[)| \(kedua cara sama: [^)]*\)", "", sentence)
-
-
 def differences(path: str, written: Any, computed: Any) -> Any:
     """Yield path, written value and computed value of each figure that differs."""
     if isinstance(written, dict) and isinstance(computed, dict):
         for key in sorted(written):  # A later version may have added keys, which are ignored.
-            if f"{path}.{key}" == "run.version" or key == NOTE or STUDIES.fullmatch(f"{path}.{key}"):
-                continue  # The version of Siar that wrote the run, and its wording, may differ.
-            before, after = written.get(key), computed.get(key)
-            if key == INDONESIAN and isinstance(before, str) and isinstance(after, str):
-                before, after = _with_commas(before), _with_commas(after)
-                after = before if before == _as_before(after) else after
-            yield from differences(f"{path}.{key}".lstrip("."), before, after)
+            place = f"{path}.{key}".lstrip(".")
+            if key != NOTE and not WORDING.fullmatch(place):
+                yield from differences(place, written.get(key), computed.get(key))
     elif isinstance(written, list) and isinstance(computed, list) and len(written) == len(computed):
         for index, (before, after) in enumerate(zip(written, computed, strict=True)):
             yield from differences(f"{path}[{index}]", before, after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import floor, log10
 
 Argument = str | int | float | tuple[str, ...] | dict[str, int]
 """An argument that can be stored as JSON: a name, a number, names to list, or counts by name."""
@@ -48,3 +49,22 @@ def number(value: float | None) -> str:
     decimals = 3 if size < 10 else 2 if size < 100 else 1 if size < 1000 else 0
     text = f"{value:.{decimals}f}"
     return text.removeprefix("-") if float(text) == 0 else text
+
+
+SHORT_DIGITS = 3
+"""Significant digits of a figure in a headline; intervals and margins have `ROUGH_DIGITS`."""
+
+ROUGH_DIGITS = 2
+
+SHORT_DECIMALS_MAX = 3
+
+
+def short(value: float, digits: int = SHORT_DIGITS) -> str:
+    """Format the figure `value` with `digits` significant digits, thousands as `1,065` and a minus as "\u2212".
+
+    Digits before the decimal point are never rounded away: 1065.2 is `1,065`.
+    """
+    size = abs(value)
+    decimals = 0 if size == 0 else digits - 1 - floor(log10(size))
+    text = f"{size:,.{min(max(decimals, 0), SHORT_DECIMALS_MAX)}f}"
+    return f"\u2212{text}" if value < 0 and text.strip("0.") else text

@@ -21,6 +21,6 @@ async function main() {
     t("result.who", { name: result.pseudonym, seat: result.seat, phones: result.phones }),
   );
   setText(byId(document, "run"), t("result.run", { run: result.run }));
-  setText(byId(document, "verdict"), verdictOf(result, { t, language }));
+  setText(byId(document, "verdict"), verdictOf(result, language));
   drawResult(place, result, { t, language });
 }

@@ -66,6 +66,9 @@ export async function showResult(place, pageUrl, language) {
   ]);
   if (result === null) throw new Error("the result did not load");
   drawResult(place, result, { t: makeTranslate(texts), language });
+  const headline = paragraph(verdictOf(result, language));
+  headline.className = "verdict";
+  place.prepend(headline);
 }
 
 /**
@@ -83,13 +86,12 @@ export function drawResult(place, { arms }, speech) {
 }
 
 /**
- * The verdict in the reader's language. What made it invalid stands in the report, which is the operator's.
+ * The run's headline in the reader's language, in the same words as everywhere.
  *
  * @param {Pick<Result, "verdict">} result
- * @param {Speech} speech
+ * @param {string} language
  */
-export function verdictOf({ verdict }, { t, language }) {
-  if (verdict?.code === "invalid") return t("result.invalid");
+export function verdictOf({ verdict }, language) {
   return (language === "id" ? verdict?.sentence_id : verdict?.sentence_en) ?? "";
 }
 

@@ -44,9 +44,10 @@ def ramp(folder: Path, lines: Iterable[TrialLine | FloorLine], *gates: str) -> L
 
 
 def printed(found: LoadResult, language: str = "en") -> list[str]:
+    """The lines after the headline."""
     file = io.StringIO()
-    print_load(found, Console(file=file, width=200), language)
-    return file.getvalue().splitlines()
+    print_load(an_analysis(), found, Console(file=file, width=200), language)
+    return file.getvalue().splitlines()[2:]
 
 
 def test_a_ramp_reports_the_most_users_at_which_the_gates_held(tmp_path: Path) -> None:

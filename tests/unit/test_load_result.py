@@ -140,7 +140,7 @@ def test_a_run_that_broke_off_says_so_wherever_a_gate_is_said_to_have_held(tmp_p
     def said(found: LoadResult, language: str) -> tuple[bool, bool]:
         """On the page and on the terminal."""
         sentence, file = translator(language)(BROKEN_OFF), io.StringIO()
-        print_load(found, Console(file=file, width=200), language)
+        print_load(analysis, found, Console(file=file, width=200), language)
         return sentence in load_html(analysis, found, language), sentence in file.getvalue()
 
     assert known(BROKEN_OFF)

@@ -15,12 +15,12 @@ from app.core.trial import RunRecord, Severity, TrialRecord
 from app.i18n import text
 from app.lab.analysis.analyse import analyse
 from app.lab.analysis.descriptive.bands import Bands
+from app.lab.analysis.headline import run_verdict
 from app.lab.analysis.validity.checks import check_trial
-from app.lab.analysis.verdict import run_verdict
 from app.lab.report.contents.result_tables import phones_table
 from app.lab.report.data.phone_results import phone_result, write_participants
 from app.lab.report.renderers.html import report_html
-from app.lab.report.statements import headline
+from app.lab.report.statements import counts_sentence
 from tests.unit.support_run import RunMaker, a_delivery, a_plan, a_trial, cpu_use
 
 PLAN = a_plan(client_counts=(1, 2), notifications=4, warmup=0, environment="lan")
@@ -143,7 +143,7 @@ def test_a_report_says_phones_and_who_took_part() -> None:
 
     page = report_html(analysis)
 
-    assert "2 phones" in text(headline(analysis), "en")
+    assert "2 phones" in text(counts_sentence(analysis), "en")
     assert "at 2 phones" in page
     assert "Pixel 7" in page
     assert "built-in" not in page

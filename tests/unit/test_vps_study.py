@@ -175,14 +175,14 @@ def test_what_was_not_asked_is_no_data_and_never_a_zero(tmp_path: Path) -> None:
 
 def test_page_terminal_and_json_say_the_same_in_both_languages(tmp_path: Path) -> None:
     found = a_run(tmp_path)
-    run = RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run()
+    analysis = analyse(RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run())
     said = {}
     for language in ("en", "id"):
         file = io.StringIO()
-        print_load(found, Console(file=file, width=160), language)
+        print_load(analysis, found, Console(file=file, width=160), language)
         said[language] = file.getvalue()
 
-    shown = texts_of(load_document(analyse(run), found))
+    shown = texts_of(load_document(analysis, found))
     # Beside names: gates as they are typed, and the descriptions of drawings.
     plain = [text for text in shown if text.count(" ") > 2 and text[0] not in "✓✗" and "C1 in" not in text]
     assert [text for text in plain if not known(text)] == []

@@ -167,8 +167,9 @@ class Document:
     """A whole report."""
 
     title: Text
+    """The headline, which a page has as its title too."""
     opening: tuple[Paragraph, ...]
-    """The headline, and what kind of run this is."""
+    """What was counted, and what kind of run this is."""
     sections: tuple[Section, ...]
     closing: Text
 

@@ -13,17 +13,17 @@ TRIALS_NAMED_MAX = 8
 """More indexes of trials than this do not help on a terminal; `result.json` has them all."""
 
 
-def headline(analysis: Analysis) -> Message:
-    """Return one sentence on the outcome of all trials and deliveries, invalid trials included."""
+def counts_sentence(analysis: Analysis) -> Message:
+    """Return one sentence that counts all trials and deliveries of a run, invalid trials included."""
     totals, run = analysis.totals, analysis.run
-    lost = "headline.lost_in_void" if totals.lost_in_void else "headline.lost"
+    lost = "counts_sentence.lost_in_void" if totals.lost_in_void else "counts_sentence.lost"
     return Message(
-        "headline",
+        "counts_sentence",
         {
             "run": run.id,
-            "state": Message("headline.complete" if run.complete else "headline.incomplete"),
+            "state": Message("counts_sentence.complete" if run.complete else "counts_sentence.incomplete"),
             "who": receivers(analysis),
-            "trials": Message("headline.void", {"trials": totals.trials, "n": totals.void})
+            "trials": Message("counts_sentence.void", {"trials": totals.trials, "n": totals.void})
             if totals.void
             else count(totals.trials, "trial"),
             "n": totals.delivered,

@@ -45,6 +45,17 @@ TEXT_CHARS_MAX = 8000
 DEPTH_MAX = 12
 """Deepest nesting of texts in placeholders that is translated; a report's own texts need half of it."""
 
+_ONLY_MESSAGES = (
+    "headline.",
+    "cause.",
+    "load.headline.",
+    "load.missed.",
+    "load.limit.",
+    "load.short.",
+    "load.name.",
+)
+"""Beginnings of keys whose texts are never recognised, because they are made from messages only."""
+
 _JOINED = ("list", "ns")
 
 NAMES = frozenset(
@@ -165,7 +176,8 @@ def _recognised(text: str) -> tuple[str, dict[str, str]] | None:
 
 @cache
 def _patterns() -> Patterns:
-    texts = catalogue(LANGUAGES[0], PART)
+    whole = catalogue(LANGUAGES[0], PART)
+    texts = {key: text for key, text in whole.items() if not key.startswith(_ONLY_MESSAGES)}
     joined = [
         _pattern(key, _FORMAT.sub("", text))
         for key, text in texts.items()

@@ -18,7 +18,7 @@ from app.core.errors import SiarError, Unfit
 from app.core.plan.classroom import length_s, with_phones
 from app.core.plan.scenario import Plan, plan_to_json
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.verdict import run_verdict
+from app.lab.analysis.headline import run_verdict
 from app.lab.analysis.words import arm_title
 from app.lab.measure import host
 from app.lab.report.data.phone_results import write_participants, write_phone_results

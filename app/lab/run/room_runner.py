@@ -23,7 +23,7 @@ from app.core.plan.scenario import Plan, plan_from_json
 from app.core.sentence import Sentence, message_of, to_json
 from app.i18n import ending
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.verdict import run_verdict
+from app.lab.analysis.headline import run_verdict
 from app.lab.report.files import write_all
 from app.lab.run.api import Server, find_server
 from app.lab.run.progress import PlainProgress

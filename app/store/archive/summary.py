@@ -48,7 +48,7 @@ class RunSummary:
     phones: int
     """Number of participating phones."""
     verdict: RunVerdict | None
-    """Verdict at the largest count of clients."""
+    """The run's headline; of a run from an earlier version the verdict at its largest count of clients."""
     problem: str | None = None
     """Description of a damaged run's problem; a `Sentence` (app/core/sentence.py) if it has a code."""
     problem_code: str | None = None

@@ -8,8 +8,10 @@ from pathlib import Path
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis
 from app.lab.report.atomic_files import write_atomically
+from app.lab.report.data.headline import headline_json
 from app.lab.report.data.result import result_json
 from app.lab.report.files import write_all
+from app.tools.load.headline import load_headline
 from app.tools.load.junit import junit_text
 from app.tools.load.page import load_html
 from app.tools.load.result import LoadResult, result_part
@@ -31,11 +33,11 @@ def write_load(
     """Write all files. Returns their paths, `load.html` first."""
     write_atomically(folder / PAGE, lambda file: file.write(load_html(analysis, result, language)))
     paths = [folder / PAGE, *write_all(analysis, folder)]
-    text = (
-        json.dumps({**result_json(analysis), "load": result_part(result)}, indent=1, allow_nan=False) + "\n"
-    )
-    # The result of every run plus the part `load`, so that one reader suffices for both. `result.json` stays without
-    # it, because `./siar verify` recomputes that file from the raw rows.
+    found = load_headline(analysis, result)
+    own = {"headline": headline_json(found.rule, found.whole), "load": result_part(result)}
+    text = json.dumps({**result_json(analysis), **own}, indent=1, allow_nan=False) + "\n"
+    # The result of every run with the headline and the part `load` of this one, so that one reader suffices for both.
+    # `result.json` stays without them, because `./siar verify` recomputes that file from the raw rows.
     write_atomically(folder / RESULT, lambda file: file.write(text))
     paths.append(folder / RESULT)
     if json_path is not None:

@@ -22,6 +22,11 @@ from app.tools.load.floors import Floors, floors_of
 from app.tools.load.trial_line import FloorLine, TrialLine
 
 
+def title_of(arm: str) -> str:
+    """Return the title of the transport for an arm that is named like a transport; any other name unchanged."""
+    return TRANSPORT_TITLES.get(arm, arm)
+
+
 @dataclass(frozen=True)
 class Level:
     """The trials of one arm with one number of users."""
@@ -40,9 +45,8 @@ class Level:
     @property
     def title(self) -> str:
         """The level in words, for messages."""
-        name = TRANSPORT_TITLES.get(self.arm, self.arm)
         again = " again" if self.visit else ""
-        return f"{name} with {self.users} user{'s' if self.users != 1 else ''}{again}"
+        return f"{title_of(self.arm)} with {self.users} user{'s' if self.users != 1 else ''}{again}"
 
     @cached_property
     def valid_trials(self) -> tuple[TrialLine, ...]:

@@ -29,7 +29,8 @@ from app.lab.report.panel import Axis, Panel, Picture, Point
 from app.lab.report.renderers.html import html_of
 from app.lab.studies.redis import DIFFERENCES
 from app.tools.load.floors import floors_of
-from app.tools.load.levels import FIGURES, Level
+from app.tools.load.headline import load_headline
+from app.tools.load.levels import FIGURES, Level, title_of
 from app.tools.load.result import Kind, LoadResult
 from app.tools.load.show import gate_line
 from app.tools.load.vps_study import Study
@@ -62,11 +63,11 @@ def load_html(analysis: Analysis, result: LoadResult, language: str = LANGUAGES[
 
 
 def load_document(analysis: Analysis, result: LoadResult) -> Document:
-    """Return the page's content in order, gates first."""
+    """Return the page's content in order: the headline, then the gates."""
     plan = analysis.run.plan
     kind = ParagraphKind.LABEL if result.is_valid else ParagraphKind.WARNING
     return Document(
-        title="Load, made by Locust and measured by Siar",
+        title=load_headline(analysis, result).whole,
         opening=(
             Paragraph(
                 f"Run {analysis.run.id}, {analysis.run.started}: {plan.rate_hz:g} notifications a second of "
@@ -201,7 +202,7 @@ def _lines(levels: Sequence[Level], of: Callable[[Level], float | None]) -> Line
 
 def _legend(result: LoadResult) -> list[tuple[int, str]]:
     arms = list(dict.fromkeys(level.arm for level in result.levels))
-    return [(place, TRANSPORT_TITLES.get(arm, arm)) for place, arm in enumerate(arms)]
+    return [(place, title_of(arm)) for place, arm in enumerate(arms)]
 
 
 def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tuple[int, str]]) -> Picture:
@@ -233,7 +234,7 @@ def _numbers(result: LoadResult, names: Sequence[str]) -> Table:
     headings = ("arm", "users", *(f"{name}, {FIGURES[name].unit}" for name in names))
     rows = [
         (
-            TRANSPORT_TITLES.get(level.arm, level.arm),
+            title_of(level.arm),
             str(level.users),
             *(number(FIGURES[name].of(level)) for name in names),
         )

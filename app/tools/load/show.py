@@ -1,4 +1,4 @@
-"""Terminal output of a load run: gates first, then their validity, the levels and the generator."""
+"""Terminal output of a load run: the headline, then the gates, their validity, the levels and the generator."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from rich.text import Text
 
 from app.core import messages
 from app.i18n import LANGUAGES
+from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.published import beside_table
 from app.lab.report.translation import Translate, translator
 from app.tools.load.gates import GateOutcome
+from app.tools.load.headline import load_headline
 from app.tools.load.result import Kind, LoadResult
 from app.tools.load.vps_study import Study
 from app.tools.load.words import (
@@ -42,15 +44,23 @@ HEADING_CHARS = 11
 """Headings are wrapped, because they are longer than the figures below them."""
 
 
-def print_load(result: LoadResult, console: Console, language: str = LANGUAGES[0]) -> None:
-    """Print the parts that only load runs have."""
-    _Printer(console, translator(language)).load(result)
+def print_load(
+    analysis: Analysis, result: LoadResult, console: Console, language: str = LANGUAGES[0]
+) -> None:
+    """Print the headline and the parts that only load runs have."""
+    printer = _Printer(console, translator(language))
+    printer.headline(load_headline(analysis, result).whole)
+    printer.load(result)
 
 
 @dataclass(frozen=True, slots=True)
 class _Printer:
     console: Console
     say: Translate
+
+    def headline(self, sentence: messages.Message) -> None:
+        self._print(sentence, style="bold")
+        self.console.print()
 
     def load(self, result: LoadResult) -> None:
         for arm, sentence in capacity_sentences(result).items():
@@ -102,7 +112,7 @@ class _Printer:
             table.add_row(*(Text(self.say(cell)) for cell in row))
         self.console.print(table)
 
-    def _print(self, text: str, *, style: str = "", before: str = "") -> None:
+    def _print(self, text: messages.Text, *, style: str = "", before: str = "") -> None:
         whole = not self.console.is_terminal
         self.console.print(Text(before + self.say(text), style=style), soft_wrap=whole)
 

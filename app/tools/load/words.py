@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from app.lab.analysis.words import TRANSPORT_TITLES, interval, number
 from app.tools.load.agreement import Agreement
 from app.tools.load.capacity import Capacity
-from app.tools.load.levels import FIGURES, Level
+from app.tools.load.levels import FIGURES, Level, title_of
 from app.tools.load.result import LoadResult
 from app.tools.load.vps_hops import Hop
 
@@ -63,7 +63,7 @@ HOP_NOTE = (
 def level_cells(level: Level) -> tuple[str, ...]:
     """Return a row of `LEVEL_HEADINGS`."""
     return (
-        *(_arm(level), str(level.users), str(len(level.trials))),
+        *(title_of(level.arm), str(level.users), str(len(level.trials))),
         number(FIGURES["delay_ms_p50"].of(level)),
         *(_tail(level, "delay_ms_p95", 0.95), _tail(level, "delay_ms_p99", 0.99)),
         number(level.delays.generator.quantile_ms(0.5)),
@@ -83,7 +83,11 @@ def generator_cells(level: Level) -> tuple[str, ...]:
     most = max(shares, default=None)
     floors = level.floors
     return (
-        *(_arm(level), str(level.users), f"{min(each.connected for each in level.trials)} of {level.users}"),
+        *(
+            title_of(level.arm),
+            str(level.users),
+            f"{min(each.connected for each in level.trials)} of {level.users}",
+        ),
         str(level.total(lambda each: each.attempts)),
         number(None if most is None else 100 * most),
         number(max(lags, default=None)),
@@ -146,7 +150,7 @@ def capacity_sentences(result: LoadResult) -> Mapping[str, str]:
 
 
 def _capacity_sentence(result: LoadResult, arm: str, capacity: Capacity) -> str:
-    name, users = TRANSPORT_TITLES.get(arm, arm), capacity.users
+    name, users = title_of(arm), capacity.users
     held = f"{name}: {gates_listed(result)} held"
     if capacity.is_unknown:
         return (
@@ -171,10 +175,6 @@ def gates_listed(result: LoadResult) -> str:
 
 def _range(low_high: tuple[float, float] | None) -> str:
     return number(None) if low_high is None else f"{number(low_high[0])} to {number(low_high[1])}"
-
-
-def _arm(level: Level) -> str:
-    return TRANSPORT_TITLES.get(level.arm, level.arm)
 
 
 def _tail(level: Level, name: str, share: float) -> str:

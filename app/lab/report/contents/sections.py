@@ -11,7 +11,8 @@ from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
 from app.lab.analysis.comparison.sentences import sentence
 from app.lab.analysis.descriptive.arm_rows import descriptive_rows
-from app.lab.analysis.words import arm_title, is_same_arm
+from app.lab.analysis.headline import headline
+from app.lab.analysis.words import is_same_arm
 from app.lab.report.contents.alternative_tables import METHODS_NOTE, methods_table, study_note, study_table
 from app.lab.report.contents.descriptive_tables import (
     SECONDS_NOTE,
@@ -53,7 +54,7 @@ from app.lab.report.figures.seconds import seconds_figure
 from app.lab.report.figures.shapes import boxes_figure, nines_figure, places_figure
 from app.lab.report.figures.study_cpu import cpu_figures
 from app.lab.report.figures.study_delay import delay_figures
-from app.lab.report.statements import headline, warning_lines
+from app.lab.report.statements import counts_sentence, warning_lines
 from app.lab.studies.published import FAULTS, repeated_study
 
 
@@ -61,7 +62,7 @@ def document_of(analysis: Analysis) -> Document:
     """Return the whole report of a run."""
     run = analysis.run
     return Document(
-        title=Message("report.title", {"list": tuple(map(arm_title, run.plan.arms))}),
+        title=headline(analysis).sentence,
         opening=tuple(_opening(analysis)),
         sections=tuple(_sections(analysis)),
         closing=Message("report.closing", {"run": run.id, "started": run.started, "command": run.id}),
@@ -69,9 +70,9 @@ def document_of(analysis: Analysis) -> Document:
 
 
 def _opening(analysis: Analysis) -> Iterator[Paragraph]:
-    """Yield the headline and labels for the kind of run."""
+    """Yield the counts and labels for the kind of run."""
     run, arms = analysis.run, analysis.run.plan.arms
-    yield Paragraph(headline(analysis))
+    yield Paragraph(counts_sentence(analysis))
     if run.simulated and analysis.phones:
         yield Paragraph(Message("report.simulated_phones"), Kind.LABEL)
     elif run.simulated:

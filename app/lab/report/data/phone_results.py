@@ -16,9 +16,9 @@ from app.core.errors import StoreError
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.columns import columns_of
+from app.lab.analysis.headline import RunVerdict
 from app.lab.analysis.metrics.trial_metrics import is_sample, supported_quantile
 from app.lab.analysis.summary import AnalysedTrial
-from app.lab.analysis.verdict import RunVerdict
 from app.lab.analysis.words import arm_title, pseudonym
 from app.store.archive.folders import replace_file
 from app.store.archive.names import NAMES_FILE

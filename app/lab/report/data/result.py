@@ -24,11 +24,12 @@ from app.lab.analysis.comparison.sentences import sentence
 from app.lab.analysis.descriptive.arm_rows import DescriptiveRow, descriptive_rows
 from app.lab.analysis.descriptive.timeline import timeline_figures
 from app.lab.analysis.descriptive.within_trial_ci import within_trials
+from app.lab.analysis.headline import headline, run_verdict
 from app.lab.analysis.metrics.cpu import idle_rate
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
 from app.lab.analysis.validity.trial_warnings import texts
-from app.lab.analysis.verdict import run_verdict
 from app.lab.analysis.words import pseudonym
+from app.lab.report.data.headline import headline_json
 from app.lab.report.figures.factors import arm_shares, factor_tables
 from app.lab.studies.registry import all_study_tables
 from app.lab.studies.tables import StudyTables
@@ -40,7 +41,7 @@ Json = dict[str, Any]
 
 def result_json(analysis: Analysis) -> Json:
     """Return the whole result, ready for `json.dumps`."""
-    run, within_trial_ci = analysis.run, _within_trial_cis(analysis)
+    run, within_trial_ci, found = analysis.run, _within_trial_cis(analysis), headline(analysis)
     alternatives = {
         (each.comparison.metric, each.comparison.b.name, each.comparison.clients): methods_json(each)
         for each in alternative_methods(analysis)
@@ -60,6 +61,7 @@ def result_json(analysis: Analysis) -> Json:
             {**_trial(each), "within": within_trial_ci.get(each.record.spec.index, [])}
             for each in analysis.trials
         ],
+        "headline": headline_json(found.kind, found.sentence),
         "verdict": asdict(run_verdict(analysis)),
         "comparison": [
             {

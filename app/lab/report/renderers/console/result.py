@@ -1,4 +1,4 @@
-"""The result of a run on a terminal: summary, differences, verdicts, and warnings.
+"""The result of a run on a terminal: headline, summary, differences, verdicts, and warnings.
 
 Figures come from the same model as `result.json` and are formatted by `words.number`.
 """
@@ -14,12 +14,13 @@ from app.core.trial import Severity
 from app.i18n import LANGUAGES
 from app.lab.analysis.alternative_methods import single_trial_sentences
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
+from app.lab.analysis.comparison.compare_arms import Comparison
 from app.lab.analysis.comparison.sentences import sentence
+from app.lab.analysis.headline import headline
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import METRIC_WORDS, arm_title, interval, number
 from app.lab.report.renderers.console.page import Page
-from app.lab.report.statements import headline, pair_title, verdict_words, warning_lines
+from app.lab.report.statements import counts_sentence, pair_title, verdict_words, warning_lines
 from app.lab.report.translation import translator
 
 SUMMARY_HEADINGS = (
@@ -30,15 +31,12 @@ DIFFERENCE_HEADINGS = ("metric", "clients", "difference", "95 % interval", "bloc
 
 
 def print_result(analysis: Analysis, console: Console, *, language: str = LANGUAGES[0]) -> None:
-    """Print summary, differences, verdicts and warnings."""
+    """Print headline, summary, differences, verdicts and warnings."""
     page = Page(console, translator(language))
     page.say("")
-    page.say(headline(analysis), style="bold")
-    if analysis.verdicts and all(each.verdict is Verdict.INVALID for each in analysis.verdicts):
-        page.say(
-            Message("terminal.no_verdict"),
-            style="yellow",
-        )
+    page.say(headline(analysis).sentence, style="bold")
+    page.say("")
+    page.say(counts_sentence(analysis))
     page.table(_headings(SUMMARY_HEADINGS, analysis), map(summary_cells, analysis.summary), texts=(0,))
     page.say(Message("terminal.pooled"))
     page.say(Message("terminal.cpu"))
