@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.core.messages import NOTHING, ROUGH_DIGITS, Message, number, short
+from app.core.messages import NOTHING, ROUGH_DIGITS, Message, Say, Text, number, short
 from app.core.sentence import Sentence
 from app.paths import STATIC
 
@@ -55,10 +55,10 @@ REMARK = "remark."
 ENDING = "ending."
 
 
-def text(message: Message, language: str) -> str:
-    """Return the text of a message. Raises `KeyError` for an unknown key or a missing argument.
+def text(value: Text, language: str) -> str:
+    """Return the text of a value. Raises `KeyError` for a message with an unknown key or without an argument.
 
-    A placeholder's format depends on its argument:
+    The format depends on the value's type, alone or as an argument of a message. A placeholder may give details:
 
         number        `{n}` as `app.core.messages.number` formats it, or by the format that is given (`{late_ms:.1f}`);
                       with three significant digits by `{n:short}`, with two by `{n:rough}`
@@ -70,13 +70,17 @@ def text(message: Message, language: str) -> str:
         name          unchanged
         None          "-"
     """
-    arguments = {name: _Argument(value, language) for name, value in message.args.items()}
-    return catalogue(language, REPORT)[message.key].format(**arguments)
+    return format(_Argument(value, language), "")
+
+
+def speaker(language: str) -> Say:
+    """Return the function `text` for one language."""
+    return functools.partial(text, language=language)
 
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """An argument of a message, for `str.format`."""
+    """A value for `str.format`, which calls `__format__` with what follows the colon of a placeholder, or with nothing."""
 
     value: object
     language: str
@@ -85,7 +89,8 @@ class _Argument:
         words = catalogue(self.language, REPORT)
         match self.value:
             case Message():
-                return text(self.value, self.language)
+                arguments = {name: _Argument(each, self.language) for name, each in self.value.args.items()}
+                return words[self.value.key].format(**arguments)
             case None:
                 return NOTHING
             case float() | int() if spec == "short":

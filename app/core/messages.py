@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import floor, log10
 
@@ -17,7 +17,8 @@ NOTHING = "-"
 class Message:
     """A sentence or a phrase: the key of its text in the catalogue, and the values of the text's placeholders.
 
-    The placeholder states the format, as in `{n}`, `{late_ms:.1f}` or `{count:arrival}` (`app.i18n.text`).
+    Arguments are of the types of `Text`, or tuples of these, or counts by name. The placeholder states the format, as in
+    `{n}`, `{late_ms:.1f}` or `{count:arrival}` (`app.i18n.text`).
     """
 
     key: str
@@ -30,12 +31,21 @@ def count(number: int, noun: str) -> Message:
 
 
 def interval(low: float | None, high: float | None) -> Text:
-    """Return both ends in brackets; "-" for an interval that does not exist."""
-    return NOTHING if low is None or high is None else Message("interval", {"low": low, "high": high})
+    """Return both ends in brackets; `None` for an interval that does not exist."""
+    return None if low is None or high is None else Message("interval", {"low": low, "high": high})
 
 
-Text = str | Message
-"""A message, or a name or figure that is the same in every language."""
+Text = str | int | float | Message | None
+"""A value that a renderer makes text from, in its reader's language: a message, a name that is the same in every language, a
+whole number, a figure, or `None` for what does not exist (`app.i18n.text`)."""
+
+Say = Callable[[Text], str]
+"""A function that makes text in a reader's language."""
+
+
+def clauses(items: Iterable[Text]) -> Message:
+    """Return the items joined by semicolons, since they may contain commas."""
+    return Message("clauses", {"items": tuple(items)})
 
 
 def number(value: float | None) -> str:

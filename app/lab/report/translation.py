@@ -108,7 +108,7 @@ def texts_of(document: Document) -> list[str]:
 
 def known(text: Text) -> bool:
     """Tell whether a text can be translated completely: it is in the catalogue, consists of such texts, or has no words."""
-    if isinstance(text, Message) or not _WORD.search(text):
+    if not isinstance(text, str) or not _WORD.search(text):
         return True
     if recognised := _recognised(text):
         _, places = recognised
@@ -125,7 +125,7 @@ class _Translator:
         self._say = lru_cache(maxsize=None)(self._translated)
 
     def __call__(self, text: Text) -> str:
-        if isinstance(text, Message):
+        if not isinstance(text, str):
             return i18n.text(text, self.language)
         if len(text) > TEXT_CHARS_MAX or self._depth == DEPTH_MAX:
             return text
@@ -159,7 +159,7 @@ class _Translator:
 
 
 def _english(text: Text) -> str:
-    return i18n.text(text, LANGUAGES[0]) if isinstance(text, Message) else text
+    return text if isinstance(text, str) else i18n.text(text, LANGUAGES[0])
 
 
 @lru_cache(maxsize=4096)
@@ -298,7 +298,7 @@ def _texts_of_picture(picture: Picture) -> list[Text]:
 
     def note(text: Text) -> str:
         found.append(text)
-        return str(text)
+        return _english(text)
 
     picture.svg(note)
     return found
