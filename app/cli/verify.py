@@ -16,8 +16,10 @@ from app import settings as settings_module
 from app.cli import measuring
 from app.core.errors import StoreError
 from app.core.exit_codes import EXIT_FAILURE, EXIT_OK
+from app.core.version import VERSION
 from app.lab.analysis.validity.clock_check import check_clocks
 from app.lab.report.data.result import result_text
+from app.lab.run.progress import literal
 from app.store.archive.forget import removed_count
 from app.store.store import Store
 
@@ -26,11 +28,20 @@ DIFFERENCES_SHOWN_MAX = 10
 NOTE = "note"
 """Key of a remark on published figures: wording, which a later version may improve."""
 
-WORDING = re.compile(r"run\.version|verdict|headline\.sentence_\w+|published\[\d+\]\.differences")
-"""Paths of what may differ in a run from another version: the version, sentences on figures that are compared as such
-(`verdict` holds the same as `headline`), and remarks on published studies, which do not belong to a run."""
+WORDING = re.compile(r"run\.version|published\[\d+\]\.differences")
+"""Paths of what is never compared: the version, and remarks on published studies, which do not belong to a run."""
 
-VALUE_CHARS_MAX = 60
+WORDING_OF_ANOTHER_VERSION = re.compile(rf"{WORDING.pattern}|(headline|verdict)\.sentence_\w+")
+"""Paths of what may differ in a run from another version: also sentences, which the headline has as `key` and `args` too."""
+
+WORDING_WITHOUT_HEADLINE = re.compile(rf"{WORDING.pattern}|verdict")
+"""Paths of what may differ in a run from before the headline, whose `verdict` was made by another rule."""
+
+WHOLE = ("headline", "verdict")
+"""Beginnings of the paths where every key that is computed has to be written; elsewhere a later version may have added some."""
+
+VALUE_CHARS_MAX = 200
+"""Characters that are printed of a value at most: a headline is shorter."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +58,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise StoreError(
             f"{folder} has no result.json to verify ({error.strerror}): it is no finished experiment."
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{folder / 'result.json'} is damaged: {error}.") from error
     if gone_count := removed_count(folder):
         who = "A participant" if gone_count == 1 else f"{gone_count} participants"
@@ -56,7 +67,7 @@ def execute(arguments: argparse.Namespace) -> int:
         )
         return EXIT_FAILURE
     analysis = measuring.load(folder)
-    different = list(differences("", written, json.loads(result_text(analysis))))
+    different = list(differences("", written, json.loads(result_text(analysis)), _wording(written)))
     if not different:
         print(
             f"{analysis.run.id}: every figure comes out again from {analysis.totals.expected} expected deliveries."
@@ -64,7 +75,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return _verify_clocks(folder)
     print(f"{analysis.run.id}: {len(different)} figures do not come out again:")
     for path, before, after in different[:DIFFERENCES_SHOWN_MAX]:
-        print(f"  {path}: written {_shown(before)}, computed {_shown(after)}")
+        print(f"  {literal(path)}: written {_shown(before)}, computed {_shown(after)}")
     return EXIT_FAILURE
 
 
@@ -91,15 +102,28 @@ def _shown(value: Any) -> str:
     return text if len(text) <= VALUE_CHARS_MAX else text[:VALUE_CHARS_MAX] + "..."
 
 
-def differences(path: str, written: Any, computed: Any) -> Any:
-    """Yield path, written value and computed value of each figure that differs."""
+def _wording(written: Any) -> re.Pattern[str]:
+    """Return the paths of what is not compared of `result.json`, by the version that wrote it."""
+    match written:
+        case {"headline": _, "run": {"version": version}} if version == VERSION:
+            return WORDING
+        case {"headline": _}:
+            return WORDING_OF_ANOTHER_VERSION
+    return WORDING_WITHOUT_HEADLINE
+
+
+def differences(path: str, written: Any, computed: Any, wording: re.Pattern[str]) -> Any:
+    """Yield path, written value and computed value of each figure or sentence that differs.
+
+    `wording`: paths of what is not compared.
+    """
     if isinstance(written, dict) and isinstance(computed, dict):
-        for key in sorted(written):  # A later version may have added keys, which are ignored.
+        for key in sorted({**written, **(computed if path.startswith(WHOLE) else {})}):
             place = f"{path}.{key}".lstrip(".")
-            if key != NOTE and not WORDING.fullmatch(place):
-                yield from differences(place, written.get(key), computed.get(key))
+            if key != NOTE and not wording.fullmatch(place):
+                yield from differences(place, written.get(key), computed.get(key), wording)
     elif isinstance(written, list) and isinstance(computed, list) and len(written) == len(computed):
         for index, (before, after) in enumerate(zip(written, computed, strict=True)):
-            yield from differences(f"{path}[{index}]", before, after)
+            yield from differences(f"{path}[{index}]", before, after, wording)
     elif written != computed:
         yield path, written, computed
