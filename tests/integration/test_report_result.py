@@ -305,6 +305,6 @@ def test_a_run_that_is_invalid_throughout_says_so_first_and_makes_no_claim_besid
     none, some = (" ".join(printed(analyse(each)).split()) for each in (busy, partly))
 
     assert none.startswith("No result: a connection was lost in 32 of 32 rounds. Run ")
-    assert some.startswith("SSE faster with 1 client; no result with 3 clients. Run ")
+    assert some.startswith("SSE and Socket.IO: SSE faster with 1 client; no result with 3 clients. Run ")
     assert "would have said" not in none
     assert re.findall(r"would have said \S+ faster at (\d)", some) == ["1"]

@@ -229,20 +229,19 @@ def _undecided(analysis: Analysis, pair: Sequence[Comparison]) -> Message:
 
 def _by_counts(pair: Sequence[Comparison], noun: str) -> Message:
     """Return the sentence for two arms whose outcome differs between counts of clients."""
-    clauses: list[Message] = []
+    arms = (arm_title(pair[0].a), arm_title(pair[0].b))
+    winner = {Kind.LOWER_A: arms[0], Kind.LOWER_B: arms[1]}
+    clauses = []
     for kind in OUTCOMES:
         counts = sorted(each.clients for each in pair if outcome(each) is kind)
         if not counts:
             continue
-        args: dict[str, object] = {"where": _where(counts, noun)}
-        if kind in (Kind.LOWER_A, Kind.LOWER_B):
-            args["arm"] = arm_title(pair[0].a if kind is Kind.LOWER_A else pair[0].b)
-            clauses.append(Message("headline.at.lower", args))
-        elif clauses:
-            clauses.append(Message(f"headline.at.{kind}", args))
+        where = _where(counts, noun)
+        if kind in winner:
+            clauses.append(Message("headline.at.lower", {"arm": winner[kind], "where": where}))
         else:
-            clauses.append(Message(f"headline.at.{kind}.first", args))
-    return Message("headline.clauses", {"clauses": tuple(clauses)})
+            clauses.append(Message(f"headline.at.{kind}", {"where": where}))
+    return Message("headline.mixed", {"arms": arms, "clauses": tuple(clauses)})
 
 
 def _of_several(pairs: Sequence[Sequence[Comparison]], kinds: Sequence[Kind]) -> Message:
