@@ -13,9 +13,9 @@ from app.core.plan.scenario import Arm
 from app.core.trial import TrialRecord
 from app.i18n import LANGUAGES, text
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.headline import cause_clause, headline, run_verdict
+from app.lab.analysis.headline import cause_clause, headline
 from app.lab.analysis.validity.trial_warnings import void
-from app.lab.report.data.headline import headline_json
+from app.lab.report.data.headline import headline_json, verdict_json
 from app.paths import ROOT
 from tests.unit.support_run import RunMaker, a_plan
 
@@ -219,9 +219,13 @@ CASES = {
 def test_the_first_rule_that_holds_is_the_headline(case: str) -> None:
     maker, arguments, kind, english, indonesian = CASES[case]
 
-    found = run_verdict(analyse(maker.run(**arguments)))  # type: ignore[arg-type]
+    found = headline(analyse(maker.run(**arguments)))  # type: ignore[arg-type]
 
-    assert (found.code, found.sentence_en, found.sentence_id) == (kind, english, indonesian)
+    assert verdict_json(found.kind, found.sentence) == {
+        "code": kind,
+        "sentence_en": english,
+        "sentence_id": indonesian,
+    }
 
 
 def test_phones_are_called_phones() -> None:

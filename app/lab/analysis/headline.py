@@ -23,7 +23,7 @@ from enum import StrEnum
 
 from app.core.messages import Message, count
 from app.core.trial import Severity
-from app.i18n import LANGUAGES, REPORT, catalogue, text
+from app.i18n import LANGUAGES, REPORT, catalogue
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
 from app.lab.analysis.words import arm_title, is_same_arm
@@ -51,15 +51,6 @@ class Headline:
     sentence: Message
 
 
-@dataclass(frozen=True, slots=True)
-class RunVerdict:
-    """A run's headline as it is stored and sent: its kind as `code`, and the sentence in both languages."""
-
-    code: str
-    sentence_en: str
-    sentence_id: str
-
-
 OUTCOMES = (Kind.LOWER_A, Kind.LOWER_B, Kind.EQUIVALENT, Kind.UNDECIDED, Kind.INVALID)
 """Outcomes of one comparison, in the order in which a sentence names them."""
 
@@ -72,12 +63,6 @@ def headline(analysis: Analysis) -> Headline:
 def comparison_headline(analysis: Analysis) -> Headline:
     """Return the headline by the comparisons of delay alone, whatever was lost and however the run ended."""
     return _invalid(analysis) or _compared(analysis)
-
-
-def run_verdict(analysis: Analysis) -> RunVerdict:
-    """Return a run's headline for `result.json`, the room and the list of runs."""
-    found = headline(analysis)
-    return RunVerdict(found.kind, *(text(found.sentence, language) for language in LANGUAGES))
 
 
 def outcome(comparison: Comparison) -> Kind:

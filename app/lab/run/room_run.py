@@ -18,9 +18,10 @@ from app.core.errors import SiarError, Unfit
 from app.core.plan.classroom import length_s, with_phones
 from app.core.plan.scenario import Plan, plan_to_json
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.headline import run_verdict
+from app.lab.analysis.headline import headline
 from app.lab.analysis.words import arm_title
 from app.lab.measure import host
+from app.lab.report.data.headline import verdict_json
 from app.lab.report.data.phone_results import write_participants, write_phone_results
 from app.lab.report.files import write_all
 from app.lab.run.api import Server
@@ -186,16 +187,13 @@ class RoomRun:
             with Store.open(self.folder) as store:
                 analysis = analyse(store.load())
             write_all(analysis, self.folder)
-            verdict = run_verdict(analysis)
+            found = headline(analysis)
+            verdict = verdict_json(found.kind, found.sentence)
             keys = write_phone_results(analysis, self.folder, verdict, [each.client for each in pool.phones])
         with contextlib.suppress(SiarError):  # Without a room the report is still there.
             self.operator.finish_room(
                 {
-                    "verdict": {
-                        "code": verdict.code,
-                        "sentence_en": verdict.sentence_en,
-                        "sentence_id": verdict.sentence_id,
-                    },
+                    "verdict": verdict,
                     "table": result_table(analysis),
                     "downloads": [
                         {"name": "report.html", "url": f"/api/runs/{self.run}/report"},

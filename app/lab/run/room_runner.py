@@ -21,9 +21,9 @@ from app.core.errors import SiarError, Unfit
 from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNFIT
 from app.core.plan.scenario import Plan, plan_from_json
 from app.core.sentence import Sentence, message_of, to_json
-from app.i18n import ending
+from app.i18n import LANGUAGES, ending, text
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.headline import run_verdict
+from app.lab.analysis.headline import headline
 from app.lab.report.files import write_all
 from app.lab.run.api import Server, find_server
 from app.lab.run.progress import PlainProgress
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
     with Store.open(folder) as store:
         analysis = analyse(store.load())
-    sentence = run_verdict(analysis).sentence_en
+    sentence = text(headline(analysis).sentence, LANGUAGES[0])
     if analysis.run.complete:
         print(sentence, flush=True)
         return EXIT_OK

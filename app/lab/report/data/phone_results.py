@@ -16,7 +16,6 @@ from app.core.errors import StoreError
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.columns import columns_of
-from app.lab.analysis.headline import RunVerdict
 from app.lab.analysis.metrics.trial_metrics import is_sample, supported_quantile
 from app.lab.analysis.summary import AnalysedTrial
 from app.lab.analysis.words import arm_title, pseudonym
@@ -34,9 +33,9 @@ Json = dict[str, Any]
 
 
 def write_phone_results(
-    analysis: Analysis, folder: Path, verdict: RunVerdict, clients: Sequence[int]
+    analysis: Analysis, folder: Path, verdict: Json, clients: Sequence[int]
 ) -> dict[int, str]:
-    """Write one file for each of `clients`; return the key of each."""
+    """Write one file for each of `clients`, with the run's `verdict`; return the key of each."""
     results = folder / FOLDER
     results.mkdir(mode=0o700, exist_ok=True)
     keys = {}
@@ -47,7 +46,7 @@ def write_phone_results(
     return keys
 
 
-def phone_result(analysis: Analysis, client: int, verdict: RunVerdict) -> Json:
+def phone_result(analysis: Analysis, client: int, verdict: Json) -> Json:
     """Return what one phone measured, per arm, with the median of all phones."""
     run = analysis.run
     return {
@@ -60,11 +59,7 @@ def phone_result(analysis: Analysis, client: int, verdict: RunVerdict) -> Json:
         "seat": client + 1,
         "phones": len(analysis.phones),
         "arms": [_arm(analysis, arm, client) for arm in run.plan.arms],
-        "verdict": {
-            "code": verdict.code,
-            "sentence_en": verdict.sentence_en,
-            "sentence_id": verdict.sentence_id,
-        },
+        "verdict": verdict,
     }
 
 

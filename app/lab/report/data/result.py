@@ -24,12 +24,12 @@ from app.lab.analysis.comparison.sentences import sentence
 from app.lab.analysis.descriptive.arm_rows import DescriptiveRow, descriptive_rows
 from app.lab.analysis.descriptive.timeline import timeline_figures
 from app.lab.analysis.descriptive.within_trial_ci import within_trials
-from app.lab.analysis.headline import headline, run_verdict
+from app.lab.analysis.headline import headline
 from app.lab.analysis.metrics.cpu import idle_rate
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
 from app.lab.analysis.validity.trial_warnings import texts
 from app.lab.analysis.words import pseudonym
-from app.lab.report.data.headline import headline_json
+from app.lab.report.data.headline import headline_json, verdict_json
 from app.lab.report.figures.factors import arm_shares, factor_tables
 from app.lab.studies.registry import all_study_tables
 from app.lab.studies.tables import StudyTables
@@ -62,7 +62,7 @@ def result_json(analysis: Analysis) -> Json:
             for each in analysis.trials
         ],
         "headline": headline_json(found.kind, found.sentence),
-        "verdict": asdict(run_verdict(analysis)),
+        "verdict": verdict_json(found.kind, found.sentence),
         "comparison": [
             {
                 **_comparison(each, analysis.noun),
