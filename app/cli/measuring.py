@@ -20,7 +20,7 @@ from app.core.wire import TRANSPORTS
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.report.atomic_files import write_atomically
 from app.lab.report.data.result import result_text
-from app.lab.report.files import write_all
+from app.lab.report.files import paths_in, write_all
 from app.lab.report.renderers.console.result import print_result
 from app.lab.run import server_process
 from app.lab.run.progress import for_stream
@@ -152,11 +152,16 @@ def load(folder: Path) -> Analysis:
         return analyse(store.load())
 
 
-def report(folder: Path, *, json_path: Path | None) -> Analysis:
-    """Analyse a run and write the report's files; print the result and their paths."""
+def report(folder: Path, analysis: Analysis | None = None, *, json_path: Path | None) -> Analysis:
+    """Analyse a run and write the report's files; print the result and their paths.
+
+    `analysis`: that of a run whose files are written already.
+    """
+    paths = paths_in(folder)
     with signals.held():
-        analysis = load(folder)
-        paths = write_all(analysis, folder)
+        if analysis is None:
+            analysis = load(folder)
+            write_all(analysis, folder)
         if json_path is not None:
             write_atomically(json_path, lambda file: file.write(result_text(analysis)))
     console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)

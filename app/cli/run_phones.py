@@ -103,11 +103,12 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
         for_stream(sys.stderr),
         settings=measuring.given_settings(),
     )
+    analysis = None
     failure: SiarError | None = None
     values = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
     try:
         print(words.say("run.waiting", **values), flush=True)
-        run.execute()
+        analysis = run.execute()
     except OutputLost:
         raise
     except KeyboardInterrupt:
@@ -119,7 +120,7 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
     if not run.folder.is_dir():
         print(f"siar: {words.say('run.stopped')}", file=sys.stderr)
         return EXIT_INTERRUPTED
-    analysis = measuring.report(run.folder, json_path=arguments.json)
+    analysis = measuring.report(run.folder, analysis, json_path=arguments.json)
     if failure is not None:
         sys.stdout.flush()
         print(f"siar: {failure}", file=sys.stderr)

@@ -22,8 +22,9 @@ def test_a_finished_run_forgets_one_phone_and_keeps_the_others(
 ) -> None:
     with running_server(tmp_path, recorder=0) as server:
         with phones(server, ["Red Gecko", "Blue Otter"]) as (mine, other):
-            folder = room_run(server, "whole", 2, room_plan()).execute()
-            assert folder is not None
+            measured = room_run(server, "whole", 2, room_plan())
+            assert measured.execute() is not None
+            folder = measured.folder
             token = f"{mine.device}.{mine._token}"
             _status, told = server.request("GET", "/api/assignment", token=token)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.cli import measuring, verify
+from app.cli import verify
 from app.core.delivery import Outcome, SampleState
 from app.core.errors import Unfit
 from app.core.trial import RunRecord
@@ -35,9 +35,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 @pytest.fixture(scope="module")
 def folder(server: RunningServer) -> Path:
     with phones(server, ["Red Gecko", "Blue Otter"], shift_us=SHIFT_US):
-        found = room_run(server, "whole", 2, room_plan(drain_s=10.0)).execute()
-    assert found is not None
-    return found
+        found = room_run(server, "whole", 2, room_plan(drain_s=10.0))
+        analysis = found.execute()
+    assert analysis is not None
+    assert analysis.run.complete
+    return found.folder
 
 
 @pytest.fixture(scope="module")
@@ -166,15 +168,13 @@ def result_of(folder: Path) -> dict[str, Any]:
 @pytest.mark.alone
 def test_fewer_phones_take_turns_and_both_arms_have_the_same(server: RunningServer) -> None:
     with phones(server, ["Red Gecko", "Blue Otter", "Calm Owl"]):
-        folder = room_run(
+        analysis = room_run(
             server, "turns", 3, room_plan(client_counts=(1, 3), blocks=3, idle_s=0.0, extra_blocks_max=0)
         ).execute()
 
-    assert folder is not None
-    with Store.open(folder) as store:
-        trials = store.load().trials
+    assert analysis is not None
     alone: dict[int, set[tuple[int, ...]]] = {}
-    for trial in trials:
+    for trial in analysis.run.trials:
         if trial.spec.clients == 1:
             alone.setdefault(trial.spec.block, set()).add(trial.participants)
     assert [len(each) for each in alone.values()] == [1, 1, 1]
@@ -193,12 +193,11 @@ def test_a_phone_that_sleeps_through_a_trial_voids_its_block_which_is_repeated(s
                 phone.sleep(1.5)
 
         joined[0].on_running = sleep_once
-        folder = room_run(
+        analysis = room_run(
             server, "asleep", 2, room_plan(client_counts=(2,), idle_s=0.0, extra_blocks_max=2)
         ).execute()
 
-    assert folder is not None
-    analysis = measuring.load(folder)
+    assert analysis is not None
     asleep = [each for each in analysis.trials if "asleep" in {warning.code for warning in each.warnings}]
     assert [trial.record.spec.index for trial in asleep] == slept
     assert not asleep[0].valid
@@ -218,12 +217,11 @@ def test_the_others_go_on_without_a_phone_that_leaves(server: RunningServer) -> 
             phone.leave()
 
         joined[1].on_running = leave_once
-        folder = room_run(
+        analysis = room_run(
             server, "left", 3, room_plan(client_counts=(3,), blocks=2, idle_s=0.0, extra_blocks_max=4)
         ).execute()
 
-    assert folder is not None
-    analysis = measuring.load(folder)
+    assert analysis is not None
     assert left
     assert analysis.run.complete
     assert 2 in analysis.client_counts

@@ -21,6 +21,7 @@ from app.lab.report.contents.result_tables import phones_table
 from app.lab.report.data.phone_results import phone_result, write_participants
 from app.lab.report.renderers.html import report_html
 from app.lab.report.statements import counts_sentence
+from app.lab.run.room_run import result_table
 from tests.unit.support_run import RunMaker, a_delivery, a_plan, a_trial, cpu_use
 
 PLAN = a_plan(client_counts=(1, 2), notifications=4, warmup=0, environment="lan")
@@ -201,6 +202,20 @@ def test_a_phone_s_own_result_holds_what_it_measured_and_nothing_of_the_others()
         assert arm["trials"] == 4 + 8
         assert arm["delay_ms_p25"] <= arm["delay_ms_p50"] <= arm["delay_ms_p75"]
         assert (arm["on_time"], arm["lost"], arm["asleep"]) == (12 * 20, 0, 0)
+
+
+def test_the_big_screen_s_table_is_headed_in_both_languages() -> None:
+    table = result_table(analyse(run_with_phones()))
+
+    assert table["headings"] == [
+        *("transport", "phones", "median ms", "p95 ms", "CPU µs per delivery"),
+        *("delivered", "late", "lost", "blocks"),
+    ]
+    assert table["headings_id"] == [
+        *("cara kirim", "ponsel", "median ms", "p95 ms", "CPU µs per kiriman"),
+        *("sampai", "terlambat", "hilang", "blok"),
+    ]
+    assert {len(row) for row in table["rows"]} == {len(table["headings"])}
 
 
 @pytest.mark.parametrize("idle_first", [True, False])

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all, whatever stands where it should go."""
+"""Writing a file whole or not at all, whatever stands where it should go, and the files of a report once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TextIO
 
 import pytest
 
+from app.cli import measuring
 from app.core.errors import StoreError
 from app.lab.report.atomic_files import write_atomically
+from tests.unit.support_run import RunMaker, a_plan, store_run
 
 
 def test_a_failure_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
@@ -52,3 +54,19 @@ def test_a_folder_or_a_place_that_does_not_exist_is_a_sentence(tmp_path: Path) -
     for path in (tmp_path, tmp_path / "no" / "where.json"):
         with pytest.raises(StoreError, match="cannot be written"):
             write_atomically(path, lambda file: file.write("x"))
+
+
+def test_the_files_of_a_run_that_is_analysed_already_are_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = store_run(RunMaker(a_plan(blocks=1, client_counts=(1,), notifications=3)).run(), tmp_path)
+    analysis = measuring.load(folder)
+    monkeypatch.setattr(measuring, "write_all", None)
+    monkeypatch.setattr(measuring, "load", None)
+
+    assert measuring.report(folder, analysis, json_path=tmp_path / "also.json") is analysis
+
+    assert (tmp_path / "also.json").read_bytes() == (folder / "result.json").read_bytes()
+    said = capsys.readouterr().out
+    assert f"Report: {folder / 'report.html'}" in said
+    assert "Beside it: result.json, deliveries.csv, trials.csv, clients.csv." in said

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.core.errors import Conflict
+from app.core.errors import Conflict, SiarError, Unfit
+from app.core.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNFIT
+from app.core.plan.scenario import plan_to_json
+from app.core.trial import RunRecord
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.run import room_runner
 from app.server.room import views
 from app.server.room.current_run import ENDED_RUNS_MAX, RUNNER_SILENCE_US
 from app.server.room.phases import Experiment, Phase
 from app.server.room.room import RUNNER_SILENT, Room
 from tests.unit.support_room import ONE_MORE_US, Bench, trial
+from tests.unit.support_run import RunMaker, a_plan, store_run
 
 
 @pytest.mark.parametrize("act", ["set_trial", "set_progress", "finish", "close"])
@@ -145,3 +153,50 @@ def test_who_speaks_for_another_run_is_no_sign_of_life() -> None:
     bench.pass_time(ONE_MORE_US)
 
     assert bench.room.phase is Phase.CLOSED
+
+
+@pytest.mark.parametrize(
+    ("complete", "error", "exit_code", "last"),
+    [
+        pytest.param(True, None, EXIT_OK, "Not decided: ", id="done"),
+        pytest.param(False, None, EXIT_INTERRUPTED, '{"ending": {"code": "ending.stopped"', id="stopped"),
+        pytest.param(False, Unfit("The server died."), EXIT_UNFIT, '{"ending": ', id="failed"),
+    ],
+)
+def test_a_run_of_built_in_clients_is_analysed_once_however_it_ends(
+    complete: bool,
+    error: SiarError | None,
+    exit_code: int,
+    last: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plan = a_plan(blocks=1, client_counts=(1,), notifications=3)
+    run = RunMaker(plan).run(complete=complete)
+    analysed: list[Analysis] = []
+
+    def measured(*_: object, **__: object) -> Path:
+        folder = store_run(run, tmp_path)
+        (folder / "report.html").unlink()
+        if error is not None:
+            raise error
+        return folder
+
+    def counted(record: RunRecord) -> Analysis:
+        analysed.append(analyse(record))
+        return analysed[-1]
+
+    monkeypatch.setattr(room_runner, "run_plan", measured)
+    monkeypatch.setattr(room_runner, "analyse", counted)
+    monkeypatch.setattr(room_runner, "find_server", lambda *_, **__: None)
+    monkeypatch.setattr(room_runner, "_stop_request", lambda: lambda: False)
+    (tmp_path / "plan.json").write_text(json.dumps(plan_to_json(plan)), encoding="utf-8")
+
+    places = ("--plan", str(tmp_path / "plan.json"), "--runs-dir", str(tmp_path))
+    ended = room_runner.main(["--url", "http://127.0.0.1:9", *places, "--run", run.id, "--clients"])
+
+    assert ended == exit_code
+    assert len(analysed) == 1
+    assert (tmp_path / run.id / "report.html").is_file()
+    assert capsys.readouterr().out.splitlines()[-1].startswith(last)

@@ -13,16 +13,20 @@ from app.lab.report.data.csv_files import WRITERS
 from app.lab.report.data.result import result_text
 from app.lab.report.renderers.html import report_html
 
+_WRITERS: dict[str, Callable[[Analysis, TextIO], object]] = {
+    "report.html": lambda analysis, file: file.write(report_html(analysis)),
+    "result.json": lambda analysis, file: file.write(result_text(analysis)),
+    **WRITERS,
+}
+
+
+def paths_in(folder: Path) -> tuple[Path, ...]:
+    """Return the paths of the report's files: `report.html`, `result.json` and the CSV files."""
+    return tuple(folder / name for name in _WRITERS)
+
 
 def write_all(analysis: Analysis, folder: Path) -> tuple[Path, ...]:
-    """Write `report.html`, `result.json`, `deliveries.csv`, `trials.csv` and `clients.csv`; return their paths in this order."""
-    writers: dict[str, Callable[[TextIO], object]] = {
-        "report.html": lambda file: file.write(report_html(analysis)),
-        "result.json": lambda file: file.write(result_text(analysis)),
-        **{name: partial(write, analysis) for name, write in WRITERS.items()},
-    }
-    paths = []
-    for name, write in writers.items():
-        write_atomically(folder / name, write)
-        paths.append(folder / name)
-    return tuple(paths)
+    """Write the report's files; return their paths."""
+    for name, write in _WRITERS.items():
+        write_atomically(folder / name, partial(write, analysis))
+    return paths_in(folder)

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from app.core.errors import SiarError, Unfit
+from app.core.messages import Message
 from app.core.plan.classroom import length_s, with_phones
 from app.core.plan.scenario import Plan, plan_to_json
+from app.i18n import LANGUAGES, text
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.headline import headline
 from app.lab.analysis.words import arm_title
@@ -46,14 +48,12 @@ KEEP_ALIVE_S = 5.0
 SIMULATED = "simulated"
 """Word in the model of a phone that is a program."""
 
-HEADINGS_EN = (
-    *("transport", "phones", "median ms", "p95 ms", "CPU µs per delivery"),
-    *("delivered", "late", "lost", "blocks"),
+HEADINGS = (
+    *("room.heading.transport", "heading.phones", "heading.median_ms", "heading.p95_ms"),
+    *("room.heading.cpu_us_per_delivery", "room.heading.delivered"),
+    *("heading.late", "heading.lost", "heading.blocks"),
 )
-HEADINGS_ID = (
-    *("cara kirim", "ponsel", "median ms", "p95 ms", "CPU µs per kiriman"),
-    *("sampai", "terlambat", "hilang", "blok"),
-)
+"""Headings of the table on the big screen, by their keys."""
 
 
 @dataclass(slots=True)
@@ -80,8 +80,8 @@ class RoomRun:
         """Folder of the run."""
         return self.runs_dir / self.run
 
-    def execute(self) -> Path | None:
-        """Gather phones, run the plan and write the report; return the run's folder, `None` if stopped before measuring.
+    def execute(self) -> Analysis | None:
+        """Gather phones, run the plan and write the report; return its analysis, `None` if stopped before measuring.
 
         Raises `Malformed` for a plan that phones cannot run, and `Unfit` after the report if the run failed.
         """
@@ -91,8 +91,7 @@ class RoomRun:
                 room = self._gathered()
             except (KeyboardInterrupt, Stopped):
                 return None
-            self._measure(room)
-        return self.folder
+            return self._measure(room)
 
     @contextlib.contextmanager
     def _room(self) -> Iterator[None]:
@@ -121,13 +120,14 @@ class RoomRun:
                 return room
             time.sleep(LOOK_S)
 
-    def _measure(self, room: Room) -> None:
+    def _measure(self, room: Room) -> Analysis | None:
         found = phones_of(room)
         if not found:
             raise Unfit("Everybody left during the countdown: there is no phone to measure with.")
         pool = ParticipantPool(found, seed=self.plan.seed)
         plan = with_phones(self.plan, len(pool.phones))
         progress = Both(self.progress, RoomProgress(self.operator, plan))
+        analysis = None
         try:
             run_in_laboratory(
                 self._head(plan, pool),
@@ -138,7 +138,8 @@ class RoomRun:
             )
         finally:
             if (self.folder / FILE_NAME).is_file():
-                self._report(pool)
+                analysis = self._report(pool)
+        return analysis
 
     def _head(self, plan: Plan, pool: ParticipantPool) -> RunHead:
         return RunHead(
@@ -181,8 +182,8 @@ class RoomRun:
             is_over.set()
             polling.join()
 
-    def _report(self, pool: ParticipantPool) -> None:
-        """Write the report and the phones' results, and send the result to the room."""
+    def _report(self, pool: ParticipantPool) -> Analysis:
+        """Write the report and the phones' results, and send the result to the room; return the analysis."""
         with self._keep_alive():
             with Store.open(self.folder) as store:
                 analysis = analyse(store.load())
@@ -205,6 +206,7 @@ class RoomRun:
                 }
             )
             self._is_result_sent = True
+        return analysis
 
 
 def result_table(analysis: Analysis) -> dict[str, Any]:
@@ -216,7 +218,8 @@ def result_table(analysis: Analysis) -> dict[str, Any]:
         ]
         for row in analysis.summary
     ]
-    return {"headings": HEADINGS_EN, "headings_id": HEADINGS_ID, "rows": rows}
+    english, indonesian = ([text(Message(key), language) for key in HEADINGS] for language in LANGUAGES)
+    return {"headings": english, "headings_id": indonesian, "rows": rows}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -22,7 +22,7 @@ from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UN
 from app.core.plan.scenario import Plan, plan_from_json
 from app.core.sentence import Sentence, message_of, to_json
 from app.i18n import LANGUAGES, ending, text
-from app.lab.analysis.analyse import analyse
+from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.headline import headline
 from app.lab.report.files import write_all
 from app.lab.run.api import Server, find_server
@@ -41,15 +41,13 @@ def main(arguments: Sequence[str]) -> int:
     try:
         plan = plan_from_json(json.loads(options.plan.read_text(encoding="utf-8")))
         server = find_server(options.url, admin_token=os.environ.get("SIAR_ADMIN_TOKEN", ""), pid=options.pid)
-        folder = _run(plan, server, options, stop)
+        analysis = _run(plan, server, options, stop)
     except (SiarError, OSError, ValueError) as error:
         _print_ending(message_of(error), line=f"siar runner: {error}")
         return EXIT_UNFIT if isinstance(error, Unfit) else EXIT_FAILURE
-    if folder is None:
+    if analysis is None:
         _print_ending(ending("before_it_began"))
         return EXIT_INTERRUPTED
-    with Store.open(folder) as store:
-        analysis = analyse(store.load())
     sentence = text(headline(analysis).sentence, LANGUAGES[0])
     if analysis.run.complete:
         print(sentence, flush=True)
@@ -73,21 +71,27 @@ class NamelessProgress(PlainProgress):
         super().note(without_name(text))
 
 
-def _run(plan: Plan, server: Server, options: argparse.Namespace, stop: Callable[[], bool]) -> Path | None:
+def _run(
+    plan: Plan, server: Server, options: argparse.Namespace, stop: Callable[[], bool]
+) -> Analysis | None:
+    """Run the plan and write its report; return the analysis, `None` if nothing was measured."""
     progress = NamelessProgress(sys.stdout)
     if options.phones is not None:
         room_run = RoomRun(plan, server, options.runs_dir, options.run, options.phones, progress, stop=stop)
         return room_run.execute()
     check_for_built_in(plan)
+    analysis = None
     try:
-        return run_plan(
+        run_plan(
             plan, server=server, runs_dir=options.runs_dir, run_id=options.run, progress=progress, stop=stop
         )
     finally:
         folder: Path = options.runs_dir / options.run
         if folder.is_dir():
             with Store.open(folder) as store:
-                write_all(analyse(store.load()), folder)
+                analysis = analyse(store.load())
+            write_all(analysis, folder)
+    return analysis
 
 
 def _stop_request() -> Callable[[], bool]:
