@@ -150,21 +150,6 @@ def is_remark(code: str) -> bool:
     return REMARK + code in catalogue(LANGUAGES[0], SERVER)
 
 
-@functools.cache
-def _codes_by_text() -> dict[str, str]:
-    words = catalogue(LANGUAGES[0], SERVER)
-    return {text: key for key, text in words.items() if key.startswith(REFUSAL) and "{" not in text}
-
-
-def recognised(text: str) -> Sentence | None:
-    """Find a refusal by its English text; `None` for any other text.
-
-    This is for errors raised in app/core, which cannot read a catalogue.
-    """
-    key = _codes_by_text().get(text)
-    return None if key is None else Sentence(text, key, {})
-
-
 def in_language(language: str, sentence: Sentence) -> str:
     """Translate a sentence; the value of a placeholder is translated too where the catalogue has it (`phase.closed`)."""
     words = catalogue(language, SERVER)

@@ -15,10 +15,13 @@ from app.cli import measuring
 from app.core.errors import Malformed
 from app.core.exit_codes import EXIT_FAILURE, EXIT_GATE, EXIT_OK
 from app.core.plan.scenario import LIVE_PROFILE
+from app.i18n import speaker, terminal_language
 from app.lab.analysis.comparable import objections
 from app.lab.report.atomic_files import write_atomically
+from app.lab.report.contents.comparison import comparison_document
 from app.lab.report.data.comparison import compared_json
-from app.lab.report.renderers.console.comparison import print_compared
+from app.lab.report.renderers.console.document import print_document
+from app.lab.report.renderers.console.page import Page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +52,8 @@ def execute(arguments: argparse.Namespace) -> int:
     if live := [each.run.id for each in analyses if each.run.plan.profile == LIVE_PROFILE]:
         raise Malformed(f"{live[0]} is a live run: it has no trials to compare. `siar report` shows it.")
     console = Console(width=None if sys.stdout.isatty() else measuring.PIPED_COLUMNS, highlight=False)
-    print_compared(analyses, console, anyway=arguments.anyway)
+    document = comparison_document(analyses, anyway=arguments.anyway)
+    print_document(document, Page(console, speaker(terminal_language(os.environ))))
     found = compared_json(analyses)
     if arguments.json is not None:
         text = json.dumps(found, indent=1, allow_nan=False, default=str) + "\n"

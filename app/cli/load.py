@@ -20,7 +20,6 @@ from app.core.errors import Malformed, SiarError
 from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED
 from app.i18n import LANGUAGES, terminal_language
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.words import listing
 from app.lab.run.progress import for_stream
 from app.store import run_ids as naming
 from app.tools.load import trial_line, vps
@@ -139,8 +138,8 @@ def _judge_again(arguments: argparse.Namespace) -> int:
     Raises `Malformed` for flags of a new load test, because no load would be run.
     """
     if others := _flags_other_than_again(arguments):
-        takes = listing([f"--{name}" for name in AGAIN_TAKES])
-        raise Malformed(f"--again measures nothing and takes {takes} only; leave {listing(others)} out.")
+        takes = ", ".join(f"--{name}" for name in AGAIN_TAKES)
+        raise Malformed(f"--again measures nothing and takes only {takes}; leave {', '.join(others)} out.")
     folder = find_run(arguments.again, settings_module.read(os.environ))
     gates = None if arguments.gate is None else tuple(map(parse_gate, arguments.gate))
     _analysis, result = _show(arguments, folder, gates, 0.0)

@@ -30,7 +30,6 @@ from app.lab.report.renderers.console.published import print_published
 from app.lab.report.renderers.console.result import print_result
 from app.lab.report.renderers.figure_files import WIDTH_MM, width_mm, write_figures
 from app.lab.report.renderers.typeset import REQUIREMENTS, is_installed
-from app.lab.report.translation import translator
 from app.store.store import Store
 
 TEXT = "text"
@@ -178,7 +177,7 @@ def _result_text(analysis: Analysis, store: Store, arguments: argparse.Namespace
     """Return the report as a terminal shows it."""
     file, language = io.StringIO(), arguments.language
     print_result(analysis, _console(file), language=language)
-    print_display(store.each_sample(), _console(file), say=translator(language))
+    print_display(store.each_sample(), _console(file), language=language)
     if arguments.studies:
         print_published(analysis, _console(file), language=language)
     return file.getvalue()
@@ -208,6 +207,6 @@ def _show_live(run: RunRecord, store: Store, arguments: argparse.Namespace) -> i
         return EXIT_OK
     file = io.StringIO()
     print_live(run, live_rows(store.each_sample()), _console(file), language=arguments.language)
-    print_display(store.each_sample(), _console(file), say=translator(arguments.language))
+    print_display(store.each_sample(), _console(file), language=arguments.language)
     _output(file.getvalue(), arguments.output)
     return EXIT_OK

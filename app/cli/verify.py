@@ -16,7 +16,9 @@ from app import settings as settings_module
 from app.cli import measuring
 from app.core.errors import StoreError
 from app.core.exit_codes import EXIT_FAILURE, EXIT_OK
+from app.core.messages import Message, Say
 from app.core.version import VERSION
+from app.i18n import speaker, terminal_language
 from app.lab.analysis.validity.clock_check import check_clocks
 from app.lab.report.data.result import result_text
 from app.lab.run.progress import literal
@@ -60,40 +62,35 @@ def execute(arguments: argparse.Namespace) -> int:
         ) from error
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{folder / 'result.json'} is damaged: {error}.") from error
+    say = speaker(terminal_language(os.environ))
     if gone_count := removed_count(folder):
-        who = "A participant" if gone_count == 1 else f"{gone_count} participants"
-        print(
-            f"{folder.name}: {who} had what was recorded about them deleted after the run, so its figures cannot come out again."
-        )
+        print(say(Message("verify.deleted", {"run": folder.name, "who": gone_count})))
         return EXIT_FAILURE
     analysis = measuring.load(folder)
     different = list(differences("", written, json.loads(result_text(analysis)), _wording(written)))
     if not different:
-        print(
-            f"{analysis.run.id}: every figure comes out again from {analysis.totals.expected} expected deliveries."
-        )
-        return _verify_clocks(folder)
-    print(f"{analysis.run.id}: {len(different)} figures do not come out again:")
+        print(say(Message("verify.same", {"run": analysis.run.id, "n": analysis.totals.expected})))
+        return _verify_clocks(folder, say)
+    print(say(Message("verify.different", {"run": analysis.run.id, "n": len(different)})))
     for path, before, after in different[:DIFFERENCES_SHOWN_MAX]:
-        print(f"  {literal(path)}: written {_shown(before)}, computed {_shown(after)}")
+        shown = {"path": literal(path), "before": _shown(before), "after": _shown(after)}
+        print(f"  {say(Message('verify.difference', shown))}")
     return EXIT_FAILURE
 
 
-def _verify_clocks(folder: Path) -> int:
+def _verify_clocks(folder: Path, say: Say) -> int:
     """Return 0 when no offset that a phone posted contradicts its own probes. Runs without probes print nothing."""
     with Store.open(folder) as store:
         check = check_clocks(store.each_sample(), store.probes())
     if check.contradicted:
-        print(f"{len(check.contradicted)} offsets of phones' clocks contradict their own probes:")
+        print(say(Message("verify.clocks.contradicted", {"n": len(check.contradicted)})))
         for each in check.contradicted[:DIFFERENCES_SHOWN_MAX]:
             print(f"  {each}")
         return EXIT_FAILURE
     if check.count:
         posted_us, again_us = check.bound_us_p50
-        print(
-            f"{check.count} offsets of phones' clocks come out again from their probes, bound p50 "
-            f"{again_us / 1000:.2f} ms (posted: {posted_us / 1000:.2f} ms); without a probe near: {check.unknown}."
-        )
+        bounds = {"again_ms": again_us / 1000, "posted_ms": posted_us / 1000}
+        print(say(Message("verify.clocks.same", {"n": check.count, **bounds, "unknown": check.unknown})))
     return EXIT_OK
 
 

@@ -14,14 +14,17 @@ import numpy
 import pytest
 from rich.console import Console
 
+from app.core.messages import interval, number
 from app.core.plan.scenario import Arm, Plan
 from app.core.trial import RunRecord, Severity, TrialRecord, TrialWarning
+from app.i18n import speaker, text
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.words import interval, number
+from app.lab.report.contents.comparison import comparison_document
 from app.lab.report.data.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
 from app.lab.report.data.result import result_json, result_text
 from app.lab.report.files import write_all
-from app.lab.report.renderers.console.comparison import print_compared
+from app.lab.report.renderers.console.document import print_document
+from app.lab.report.renderers.console.page import Page
 from app.lab.report.renderers.console.result import print_result
 from tests.unit.support_run import RunMaker, a_plan
 
@@ -179,7 +182,7 @@ def test_every_printed_figure_is_the_results(analysis: Analysis) -> None:
         ]
         assert any(line[-10:] == list(map(str, figures)) for line in cells), row
     for row in result["comparison"]:
-        ends = interval(row["low"], row["high"]).split()
+        ends = text(interval(row["low"], row["high"]), "en").split()
         figures = [str(row["clients"]), number(row["estimate"]), *ends, str(row["blocks"])]
         assert any(" ".join(figures) in " ".join(line) for line in cells), row
 
@@ -212,11 +215,13 @@ def test_control_characters_of_a_run_from_elsewhere_do_not_reach_the_terminal() 
     warning = TrialWarning("forced", Severity.NOTE, {"text": f"It {nasty}.", "advice": f"Do {nasty}."})
     run = RunMaker(plan, alter=lambda record: replace(record, warnings=(warning,))).run()
     analysis, file = analyse(replace(run, id=nasty)), io.StringIO()
-    print_compared([analysis, analysis], Console(file=file, width=80), anyway=True)
+    print_document(
+        comparison_document([analysis, analysis]), Page(Console(file=file, width=80), speaker("en"))
+    )
 
-    for text in (printed(analysis), file.getvalue()):
-        assert "a?]0;title??2J?b" in "".join(text.split())
-        assert not [each for each in text if each != "\n" and not each.isprintable()]
+    for shown in (printed(analysis), file.getvalue()):
+        assert "a?]0;title??2J?b" in "".join(shown.split())
+        assert not [each for each in shown if each != "\n" and not each.isprintable()]
 
 
 def test_a_table_row_stays_on_one_line_of_80_columns_with_large_figures() -> None:

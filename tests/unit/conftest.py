@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 
 from tests.components import require_library
+from tests.support.marked import teach
 
 
 @pytest.fixture(scope="session")
 def stats() -> Any:
     """scipy's statistics."""
     return require_library("scipy.stats")
+
+
+@pytest.fixture
+def marked(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The language of marks (`tests.support.marked`)."""
+    return teach(monkeypatch)

@@ -8,11 +8,15 @@ from typing import Any
 
 from app.core.histogram import histogram_of
 from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.validity.trial_warnings import void
 from app.tools.load import trial_line
 from app.tools.load.delays import Delays
 from app.tools.load.result import LoadResult, load_result
 from app.tools.load.trial_line import FloorLine, TrialLine
 from tests.unit.support_run import RunMaker, a_plan
+
+LATE = void("generator_late", lag_ms=61.0, limit_ms=50.0)
+"""A reason why a generator did not prove itself."""
 
 
 def a_line(**changes: Any) -> TrialLine:
@@ -70,7 +74,7 @@ def a_floor(**changes: Any) -> FloorLine:
         "self_ms_p50": 0.1,
         "generator_cpu_share_max": 0.05,
         "generator_lag_ms_p99": 1.0,
-        "troubles": (),
+        "warnings": (),
     }
     return FloorLine(**{**values, **changes})
 

@@ -13,12 +13,15 @@ from rich.console import Console
 
 from app.core.plan.scenario import Plan
 from app.core.trial import RunRecord, TrialRecord
+from app.i18n import speaker, text
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.comparable import Weight, objections, setting_differences
 from app.lab.analysis.compare_runs import Change, compare_runs, regressions
 from app.lab.analysis.statistics.rank_sum import rank_sum_interval, rank_sum_p, shift
+from app.lab.report.contents.comparison import comparison_document
 from app.lab.report.data.comparison import compared_json
-from app.lab.report.renderers.console.comparison import print_compared
+from app.lab.report.renderers.console.document import print_document
+from app.lab.report.renderers.console.page import Page
 from tests.unit.support_run import RunMaker, a_plan
 
 PLAN = a_plan(client_counts=(1, 3), blocks=10, notifications=12)
@@ -205,7 +208,7 @@ def test_runs_that_mean_different_things_are_refused_with_the_reason(
     found = objections([base().run, replace(same().run, **changed)])  # type: ignore[arg-type]
 
     assert len(found) == 1
-    assert reason in found[0]
+    assert reason in text(found[0], "en")
 
 
 def test_runs_that_may_be_compared_meet_no_objection() -> None:
@@ -214,14 +217,16 @@ def test_runs_that_may_be_compared_meet_no_objection() -> None:
 
 def printed(analyses: list[Analysis], *, anyway: bool = False) -> str:
     file = StringIO()
-    print_compared(analyses, Console(file=file, width=100), anyway=anyway)
+    print_document(
+        comparison_document(analyses, anyway=anyway), Page(Console(file=file, width=100), speaker("en"))
+    )
     return file.getvalue()
 
 
 def test_the_text_says_settings_first_and_names_the_regressions() -> None:
     text = printed([base(), worse()])
 
-    assert text.index("Settings") < text.index("run-3 minus run-1") < text.index("Regression: ")
+    assert text.index("Settings") < text.index("Regression: ") < text.index("run-3 minus run-1")
     assert "Regression: delay of Socket.IO at 3 clients higher by" in text
     assert "No regression found among 12 figures" in printed([base(), same()])
 
@@ -230,7 +235,9 @@ def test_figures_of_runs_that_are_not_comparable_are_shown_only_on_request() -> 
     other = replace(same(), run=replace(same().run, simulated=False))
 
     assert "run-2 minus run-1" not in printed([base(), other])
-    assert "Not comparable: simulated is True against False" in printed([base(), other])
+    assert "Not comparable: simulated: yes against no (built-in clients have no radio" in printed(
+        [base(), other]
+    )
     assert "run-2 minus run-1" in printed([base(), other], anyway=True)
 
 

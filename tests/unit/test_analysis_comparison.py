@@ -6,14 +6,16 @@ from dataclasses import replace
 import pytest
 
 from app.core.delivery import Outcome
+from app.core.messages import interval, number
 from app.core.plan.scenario import Arm, Plan, arms_from_names
 from app.core.trial import TrialRecord
+from app.i18n import text
 from app.i18n import text as text_of
 from app.lab.analysis.analyse import analyse
 from app.lab.analysis.comparison import sentences
 from app.lab.analysis.comparison.compare_arms import Block, Comparison, Verdict, compare
 from app.lab.analysis.comparison.margins import margin, more_blocks
-from app.lab.analysis.words import arm_title, interval, number
+from app.lab.analysis.words import arm_title
 from app.lab.studies.published import repeated_study, studies
 from tests.unit.support_run import RunMaker, a_plan, cpu_use
 
@@ -299,7 +301,10 @@ def test_numbers_have_four_digits_and_no_negative_zero(value: float | None, text
 
 
 def test_an_interval_without_ends_is_a_dash() -> None:
-    assert (interval(None, None), interval(-0.5, 1.0)) == ("-", "[-0.500, 1.000]")
+    assert [text(each, "en") for each in (interval(None, None), interval(-0.5, 1.0))] == [
+        "-",
+        "[-0.500, 1.000]",
+    ]
 
 
 def in_a_a(share: float) -> Callable[[Arm, int, int], float]:

@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 import pytest
 
+from app.i18n import speaker
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.descriptive.shapes import HALF, boxes, places, share_of, tails
 from app.lab.analysis.metrics.trial_metrics import broadcasts_min, is_sample
 from app.lab.analysis.summary import SummaryRow
 from app.lab.report.figures.shapes import boxes_figure, nines_figure, places_figure
-from app.lab.report.translation import translator
 from tests.support.records import recorded
 from tests.unit.support_run import RunMaker, a_plan
 
@@ -79,7 +79,7 @@ def test_what_the_run_has_nothing_for_is_not_drawn() -> None:
     assert places_figure(nothing) is None
     assert places_figure(unrecorded) is None
     for figure in (nines_figure(nothing), boxes_figure(nothing)):
-        assert all("no valid block" in drawing.picture.svg(translator("en")) for drawing in figure.drawings)
+        assert all("no valid block" in drawing.picture.svg(speaker("en")) for drawing in figure.drawings)
 
 
 def test_each_nine_is_a_tenth_of_what_was_beyond() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from app.core.delivery import Outcome, SampleState
 from app.core.histogram import histogram_of
-from app.lab.report.translation import known, translator
+from app.i18n import text
 from app.tools.load.delays import Delays, delays_of, merged_delays
 from app.tools.load.gates import judge, parse_gate
 from app.tools.load.levels import FIGURES, Level, levels_of
@@ -77,9 +77,8 @@ def test_what_was_very_late_is_not_hidden_by_its_stamp() -> None:
 def test_the_share_is_told_in_both_languages_where_there_is_one() -> None:
     (remark,) = level_with([400.0, 400.0]).remarks
 
-    assert remark.startswith("SSE with 10 users: 1.000 % of the arrivals")
-    assert known(remark)
-    assert translator("id")(remark).startswith("SSE dengan 10 pengguna: 1,000 % kedatangan")
+    assert text(remark, "en").startswith("SSE with 10 users: 1.000 % of the arrivals")
+    assert text(remark, "id").startswith("SSE dengan 10 pengguna: 1,000 % kedatangan")
     assert level_with([]).remarks == ()
 
 

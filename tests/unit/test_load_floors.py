@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
-from app.lab.report.translation import known
+from app.core.errors import Malformed
+from app.i18n import LANGUAGES, text
+from app.lab.analysis.validity.trial_warnings import seen
 from app.tools.load.floors import Floors, floors_of
 from app.tools.load.trial_line import FloorLine
-from tests.unit.load_lines import a_floor
+from tests.unit.load_lines import LATE, a_floor
 
 
 def floors(*medians_ms: float | None, failed: int = 0, **changes: Any) -> Floors:
     lines = [
-        a_floor(delay_ms_p50=each, block=block, troubles=("It was late.",) * (block < failed), **changes)
+        a_floor(delay_ms_p50=each, block=block, warnings=(LATE,) * (block < failed), **changes)
         for block, each in enumerate(medians_ms)
     ]
     (found,) = floors_of(lines).values()
@@ -48,14 +50,20 @@ def test_a_floor_that_moved_between_blocks_is_told(medians_ms: tuple[float, ...]
 
     assert found.has_moved == moved
     assert len(found.remarks) == moved
-    assert all(" moved between blocks" in each and known(each) for each in found.remarks)
+    assert all(" moved between blocks" in text(each, "en") for each in found.remarks)
+    assert all(" bergeser antarblok" in text(each, "id") for each in found.remarks)
 
 
 @pytest.mark.parametrize(("failed", "of"), [(1, 1), (2, 3), (4, 6)])
 def test_a_level_whose_floor_failed_in_most_blocks_is_not_to_be_believed(failed: int, of: int) -> None:
     found = floors(*[0.3] * of, failed=failed)
 
-    assert found.troubles == ("Against the neutral source, SSE with 10 users: It was late.",)
+    (trouble,) = found.troubles
+    assert [text(trouble, language) for language in LANGUAGES] == [
+        "Against the neutral source, SSE with 10 users: "
+        "The generator's own loop was late: p99 61.00 ms, limit 50.00 ms.",
+        "Terhadap sumber netral, SSE dengan 10 pengguna: " + text(seen(LATE), "id"),
+    ]
     assert found.remarks == ()
 
 
@@ -64,9 +72,9 @@ def test_a_floor_that_failed_in_some_blocks_is_told_and_voids_nothing(failed: in
     found = floors(*[0.3] * of, failed=failed)
 
     assert found.troubles == ()
-    assert len(found.remarks) == 1
-    assert f"failed in {failed} of {of} blocks" in found.remarks[0]
-    assert known(found.remarks[0])
+    (remark,) = found.remarks
+    assert f"failed in {failed} of {of} blocks" in text(remark, "en")
+    assert f"gagal di {failed} dari {of} blok" in text(remark, "id")
 
 
 def test_transports_and_levels_are_kept_apart_with_fewer_users_first() -> None:
@@ -80,3 +88,21 @@ def test_a_floor_that_was_written_before_blocks_had_theirs_is_read() -> None:
     del line["block"]
 
     assert FloorLine.from_json(line) == a_floor(block=None)
+
+
+def test_a_floor_of_an_older_version_shows_its_sentences_as_they_are() -> None:
+    line = a_floor(warnings=(LATE,)).to_json()
+    del line["warnings"]
+
+    floor = FloorLine.from_json(line)
+
+    assert [text(seen(each), "id") for each in floor.warnings] == line["troubles"]
+    assert floor.to_json()["troubles"] == line["troubles"]
+
+
+@pytest.mark.parametrize(
+    "warnings", [None, 5, ["late"], [{"code": "late"}], [{"code": 1, "severity": "void"}]]
+)
+def test_a_floor_with_other_warnings_is_refused(warnings: object) -> None:
+    with pytest.raises(Malformed):
+        FloorLine.from_json({**a_floor().to_json(), "warnings": warnings})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.core.errors import Malformed
+from app.i18n import text as said
 from app.tools.load.gates import judge, parse_gate
 from app.tools.load.levels import FIGURES, levels_of
 from tests.unit.load_lines import a_line
@@ -72,9 +73,9 @@ def test_a_gate_must_hold_at_every_level_and_says_where_it_did_not() -> None:
     outcome = judge(parse_gate("delay_ms_p95<100"), levels)
 
     assert not outcome.held
-    assert outcome.where == "SSE with 100 users"
+    assert said(outcome.where, "en") == "SSE with 100 users"
     assert outcome.worst == pytest.approx(250, rel=1e-3)
-    assert "missed at 2 of 3 levels" in outcome.reason
+    assert "missed at 2 of 3 levels" in said(outcome.reason, "en")
 
 
 def test_a_figure_that_was_not_measured_holds_no_gate() -> None:
@@ -83,7 +84,7 @@ def test_a_figure_that_was_not_measured_holds_no_gate() -> None:
     outcome = judge(parse_gate("delay_ms_p95<100"), levels)
 
     assert not outcome.held
-    assert "not measured" in outcome.reason
+    assert "not measured" in said(outcome.reason, "en")
 
 
 def test_what_is_lost_in_a_void_trial_is_lost() -> None:

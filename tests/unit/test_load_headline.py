@@ -15,7 +15,7 @@ from app.tools.load.headline import load_headline
 from app.tools.load.levels import FIGURES
 from app.tools.load.result import LoadResult
 from app.tools.load.trial_line import FloorLine, TrialLine
-from tests.unit.load_lines import a_floor, a_line, a_result, an_analysis
+from tests.unit.load_lines import LATE, a_floor, a_line, a_result, an_analysis
 from tests.unit.support_run import RunMaker, a_plan
 
 
@@ -67,7 +67,7 @@ CASES = {
         "invalid",
         "No result: the load generator was not fast enough against the neutral source.",
         "Tanpa hasil: pembangkit beban tidak cukup cepat terhadap sumber netral.",
-        [a_line(), a_floor(troubles=("The floor was busy.",))],
+        [a_line(), a_floor(warnings=(LATE,))],
     ),
     "a ramp with a limit for each arm": Case(
         "capacity",

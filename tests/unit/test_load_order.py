@@ -130,8 +130,8 @@ def test_a_run_that_is_judged_again_takes_no_flag_of_a_new_load(capsys: pytest.C
 
     assert cli.main(["load", "--again", "no-such-run", *flags, "--gate", "lost==0", "--lang", "en"]) == 2
     said = capsys.readouterr().err
-    assert "leave --users, --spawn-rate, --quick and --payload out" in said
-    assert "takes --gate, --json, --junit and --lang only" in said
+    assert "leave --users, --spawn-rate, --quick, --payload out" in said
+    assert "takes only --gate, --json, --junit, --lang" in said
 
 
 def test_a_server_that_runs_already_needs_its_token(monkeypatch: pytest.MonkeyPatch) -> None:

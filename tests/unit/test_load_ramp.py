@@ -11,18 +11,19 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from app.i18n import LANGUAGES
-from app.lab.report.translation import known, texts_of, translator
+from app.i18n import LANGUAGES, text
 from app.tools.load.capacity import Capacity
 from app.tools.load.gates import parse_gate
 from app.tools.load.junit import junit_text
-from app.tools.load.page import load_document
+from app.tools.load.levels import FIGURES
+from app.tools.load.page import load_html
 from app.tools.load.result import LoadResult, result_part
 from app.tools.load.shapes import breaks
-from app.tools.load.show import print_load
+from app.tools.load.show import gate_line, print_load
 from app.tools.load.trial_line import FloorLine, TrialLine
 from app.tools.load.words import capacity_sentences, validity_sentence
-from tests.unit.load_lines import a_floor, a_line, a_result, an_analysis
+from tests.support.marked import words_of_no_catalogue
+from tests.unit.load_lines import LATE, a_floor, a_line, a_result, an_analysis
 
 LIMIT = "delay_ms_p95<150"
 
@@ -71,8 +72,8 @@ def test_a_level_at_which_the_generator_gave_out_is_no_capacity_and_bounds_it_fr
 
     assert found.capacity == {"sse": Capacity(100, gave_out_at=140)}
     assert (found.exit_code, found.is_valid) == (0, True)
-    assert found.remarks == ("SSE with 140 users: 1 of 1 trial void (generator_busy).",)
     part = result_part(found)
+    assert part["remarks"] == ["SSE with 140 users: 1 of 1 trial void (generator_busy)."]
     assert (part["capacity"], part["generator_gave_out"]) == ({"sse": 100}, {"sse": 140})
     assert breaks([parse_gate(gate)], found.lines)("sse", 140), "nothing is to be learnt beyond"
     assert not breaks([parse_gate(gate)], found.lines)("sse", 100)
@@ -111,7 +112,7 @@ def test_one_transport_of_which_nothing_was_found_out_ends_with_3_whatever_the_o
 
 
 def test_a_generator_that_failed_against_the_neutral_source_ends_a_ramp_with_3(tmp_path: Path) -> None:
-    floor = a_floor(users=50, troubles=("It was saturated.",))
+    floor = a_floor(users=50, warnings=(LATE,))
 
     assert ramp(tmp_path, [floor, at(50), at(100)]).exit_code == 3
 
@@ -165,20 +166,19 @@ def test_the_junit_of_a_ramp_fails_where_its_exit_code_does(
     )
     assert (found.exit_code == 0) == ((failures, errors) == ("0", "0"))
     said = case.findtext("system-out") or ""
-    assert capacity_sentences(found)["sse"] in said
-    assert found.gates[0].reason in said
+    assert text(capacity_sentences(found)["sse"], "en") in said
+    assert text(found.gates[0].reason, "en") in said
 
 
-def test_an_indonesian_page_of_a_ramp_has_no_english_sentence(tmp_path: Path) -> None:
+def test_every_text_of_a_ramp_s_page_is_from_the_catalogue(tmp_path: Path, marked: str) -> None:
     found = ramp(tmp_path, [a_floor(users=50), at(50), at(100), void_at(140)])
 
-    shown = texts_of(load_document(an_analysis(), found))
+    page = load_html(an_analysis(), found, marked)
 
-    english = [text for text in shown if text.count(" ") > 2 and " ms at " not in text and not known(text)]
-    # A gate stands as it is typed, within a sentence that is said.
-    assert [text for text in english if LIMIT not in text] == []
-    assert translator("id")(f"• {LIMIT}: 200 ms, SSE with 200 users; missed at 1 of 3 levels.") == (
-        f"• {LIMIT}: 200 ms, SSE dengan 200 pengguna; tidak tercapai pada 1 dari 3 tingkat."
+    assert not words_of_no_catalogue(page, "synthetic", "generator_busy", *FIGURES)
+    (line,) = (gate_line(each, found) for each in found.gates)
+    assert text(line, "id") == (
+        f"• {LIMIT}: tidak terukur, SSE dengan 140 pengguna; tidak tercapai pada 1 dari 3 tingkat."
     )
 
 
@@ -201,6 +201,5 @@ def test_what_proved_the_generator_is_said_and_no_more(
 
     sentence = validity_sentence(found)
     assert found.is_valid
-    assert said in sentence
-    assert known(sentence)
-    assert len({translator(language)(sentence) for language in LANGUAGES}) == len(LANGUAGES)
+    assert said in text(sentence, "en")
+    assert len({text(sentence, language) for language in LANGUAGES}) == len(LANGUAGES)

@@ -12,18 +12,20 @@ import pytest
 from rich.console import Console
 
 from app.core.errors import Malformed, StoreError
-from app.i18n import LANGUAGES
+from app.i18n import LANGUAGES, text
 from app.lab.analysis.analyse import analyse
-from app.lab.report.translation import known, texts_of, translator
+from app.lab.analysis.validity.trial_warnings import void
 from app.tools.load import trial_line
 from app.tools.load.agreement import agreements
 from app.tools.load.junit import junit_text
-from app.tools.load.page import load_document, load_html
+from app.tools.load.levels import FIGURES
+from app.tools.load.page import load_html
 from app.tools.load.result import LoadResult, result_part
-from app.tools.load.show import print_load
+from app.tools.load.show import gate_line, print_load
 from app.tools.load.trial_line import FloorLine, TrialLine
 from app.tools.load.words import BROKEN_OFF
-from tests.unit.load_lines import a_floor, a_line, a_result
+from tests.support.marked import words_of_no_catalogue
+from tests.unit.load_lines import LATE, a_floor, a_line, a_result
 from tests.unit.support_run import RunMaker, a_plan
 
 
@@ -41,7 +43,7 @@ def test_a_generator_that_is_not_to_be_believed_ends_with_3_whatever_the_gates_s
     found = a_result(tmp_path, [busy, a_line(), busy])
 
     assert found.exit_code == 3
-    assert "generator_busy" in found.troubles[0]
+    assert "generator_busy" in text(found.troubles[0], "en")
 
 
 def test_one_void_trial_of_several_takes_nothing_from_the_generator(tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ def test_one_void_trial_of_several_takes_nothing_from_the_generator(tmp_path: Pa
 
 
 def test_a_generator_that_fails_against_the_neutral_source_is_not_believed(tmp_path: Path) -> None:
-    assert a_result(tmp_path, [a_line(), a_floor(troubles=("It was saturated.",))]).exit_code == 3
+    assert a_result(tmp_path, [a_line(), a_floor(warnings=(LATE,))]).exit_code == 3
 
 
 def pair(block: int, built_in_ms: float, locust_ms: float) -> list[TrialLine]:
@@ -123,7 +125,8 @@ def test_junit_has_a_case_for_each_gate_and_one_for_the_generator(tmp_path: Path
 
 
 def test_junit_survives_what_xml_cannot_hold(tmp_path: Path) -> None:
-    found = a_result(tmp_path, [a_floor(troubles=("bell \x07 & <tag>",)), a_line()])
+    warning = void("stored", text="bell \x07 & <tag>", advice="")
+    found = a_result(tmp_path, [a_floor(warnings=(warning,)), a_line()])
 
     suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=0.0))[0]
 
@@ -139,11 +142,10 @@ def test_a_run_that_broke_off_says_so_wherever_a_gate_is_said_to_have_held(tmp_p
 
     def said(found: LoadResult, language: str) -> tuple[bool, bool]:
         """On the page and on the terminal."""
-        sentence, file = translator(language)(BROKEN_OFF), io.StringIO()
+        sentence, file = text(BROKEN_OFF, language), io.StringIO()
         print_load(analysis, found, Console(file=file, width=200), language)
         return sentence in load_html(analysis, found, language), sentence in file.getvalue()
 
-    assert known(BROKEN_OFF)
     for language in LANGUAGES:
         assert said(broken, language) == (True, True)
         assert said(whole, language) == (False, False)
@@ -173,7 +175,7 @@ def test_the_page_says_gates_first_and_holds_no_nan(tmp_path: Path) -> None:
 
 
 def test_a_trial_and_a_floor_come_back_from_their_lines(tmp_path: Path) -> None:
-    line, floor = a_line(failures={"Connection refused": 2}), a_floor(troubles=("late",))
+    line, floor = a_line(failures={"Connection refused": 2}), a_floor(warnings=(LATE,))
     trial_line.append(tmp_path, line.to_json())
     trial_line.append(tmp_path, floor.to_json())
     with (tmp_path / trial_line.FILE_NAME).open("a") as file:
@@ -195,18 +197,17 @@ def test_a_line_that_is_no_trial_is_refused() -> None:
         TrialLine.from_json({"kind": "trial"})
 
 
-def test_an_indonesian_page_has_no_english_sentence(tmp_path: Path) -> None:
+def test_every_text_of_the_page_is_from_the_catalogue(tmp_path: Path, marked: str) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     found = a_result(folder, [a_line(), a_line(users=20, lost=1), a_floor()])
     analysis = analyse(RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run())
-    shown = texts_of(load_document(analysis, found))
 
-    english = [text for text in shown if text.count(" ") > 2 and " ms at " not in text and not known(text)]
+    page = load_html(analysis, found, marked)
 
-    # A gate stands as it is typed, within a sentence that is said.
-    assert [text for text in english if text[0] not in "✓✗"] == []
-    assert translator("id")("✗ lost==0: 1, SSE with 20 users.") == "✗ lost==0: 1, SSE dengan 20 pengguna."
+    assert not words_of_no_catalogue(page, "synthetic", *FIGURES)
+    (line,) = (gate_line(each, found) for each in found.gates)
+    assert text(line, "id") == ("✗ lost==0: 1, SSE dengan 20 pengguna; tidak tercapai pada 1 dari 2 tingkat.")
 
 
 def test_a_spike_shows_the_way_down_apart_from_the_way_up(tmp_path: Path) -> None:
@@ -217,4 +218,4 @@ def test_a_spike_shows_the_way_down_apart_from_the_way_up(tmp_path: Path) -> Non
     found = a_result(tmp_path, [up, top, down], shape="spike", gates=("delay_ms_p50<8",))
 
     assert [(level.users, level.visit) for level in found.levels] == [(10, 0), (50, 0), (10, 1)]
-    assert found.gates[0].where == "SSE with 10 users again"
+    assert text(found.gates[0].where, "en") == "SSE with 10 users again"

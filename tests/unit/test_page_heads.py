@@ -55,7 +55,7 @@ def test_a_page_that_refuses_runs_nothing_and_tells_nothing_of_the_server(client
 
 def test_each_page_in_the_folder_is_built_on_the_shared_one_or_is_a_report_that_stands_alone() -> None:
     folder = Path(__file__).parents[2] / "templates"
-    alone = {"base.html", "report.html", "compared.html"}
+    alone = {"base.html", "report.html"}
 
     built = {
         path.name

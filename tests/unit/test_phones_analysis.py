@@ -162,7 +162,7 @@ def test_trials_in_which_a_phone_did_not_answer_are_void_by_it_and_by_no_other()
 
     assert table is not None
     # Three blocks of two arms; the second phone said nothing.
-    assert [(row[0], row[-1]) for row in table.rows] == [("P2", "0"), ("P3", "6")]
+    assert [(row[0], row[-1]) for row in table.rows] == [("P2", 0), ("P3", 6)]
 
 
 def test_names_are_for_this_user_only_from_the_first_byte_on(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache
 
 from app.core.plan.scenario import Arm
+from app.i18n import text
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.report.data.result import factors_json
 from app.lab.report.figures.factors import effects_table, factor_figure, factor_tables, share_table
@@ -46,8 +47,8 @@ def test_the_shares_of_a_difference_name_protocol_and_fan_out() -> None:
     table = share_table(four_arms())
 
     assert table is not None
-    delays = [row for row in table.rows if row[0] == "delay, ms" and row[1] == "1"]
-    assert [(row[2], row[3]) for row in delays] == [
+    delays = [row for row in table.rows if text(row[0], "en") == "delay, ms" and row[1] == 1]
+    assert [(row[2], text(row[3], "en")) for row in delays] == [
         ("socketio-stock - sse-direct", "transport"),
         ("socketio-stock - sse-direct", "fanout"),
     ]
@@ -65,7 +66,10 @@ def test_the_page_and_the_json_have_them() -> None:
 def test_a_plain_run_has_the_transport_alone_and_one_arm_nothing() -> None:
     two, one = plain("sse", "socketio"), plain("sse")
 
-    assert [row[2] for row in effects_table(factor_tables(two)).rows] == ["transport", "transport"]
+    assert [text(row[2], "en") for row in effects_table(factor_tables(two)).rows] == [
+        "transport",
+        "transport",
+    ]
     assert share_table(two) is None
     assert factor_tables(one) == ()
     assert factor_figure(one, ()) is None

@@ -15,6 +15,7 @@ import pytest
 
 from app.core.errors import Malformed, Unfit
 from app.core.plan.scenario import Arm
+from app.i18n import speaker
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.comparison.sentences import sentence
 from app.lab.analysis.headline import headline
@@ -28,7 +29,6 @@ from app.lab.report.renderers.html import report_html
 from app.lab.report.renderers.markdown import report_markdown
 from app.lab.report.renderers.pdf import report_pdf
 from app.lab.report.renderers.standalone import FACE, standalone
-from app.lab.report.translation import translator
 from tests.components import require_library
 from tests.unit.support_run import RunMaker, a_plan
 
@@ -36,7 +36,7 @@ PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
 SVG = "{http://www.w3.org/2000/svg}"
 
-english = translator("en")
+english = speaker("en")
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,14 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from app.core.errors import Conflict
-from app.core.sentence import Sentence, to_json
+from app.core.errors import Conflict, Malformed
+from app.core.sentence import Sentence, message_of, to_json
 from app.core.trial import Severity
 from app.i18n import (
     ENDING,
@@ -24,12 +25,12 @@ from app.i18n import (
     ending,
     from_json,
     in_language,
-    recognised,
     refusal,
     remark,
 )
 from app.server.room import notes
 from app.server.room.phases import Phase
+from tests.unit.support_run import a_plan
 
 APP = Path(__file__).resolve().parents[2] / "app"
 
@@ -77,40 +78,39 @@ def test_each_code_has_a_text_whose_places_are_filled() -> None:
     ] == []
 
 
-def test_what_is_wrong_with_a_plan_s_numbers_is_told_by_its_english_sentence() -> None:
-    """The core cannot read a catalogue: what it says must stand in it letter by letter."""
-    plan = next(
-        node
-        for node in ast.walk(ast.parse((APP / "core" / "plan" / "scenario.py").read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef) and node.name == "Plan"
-    )
-    check = next(node for node in plan.body if isinstance(node, ast.FunctionDef))
-    said = [
-        each.value
-        for each in ast.walk(check)
-        if isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value.endswith(".")
-    ]
+def sentences_of_the_core() -> Iterator[tuple[str, str]]:
+    """Key and English sentence of each row in which a plan checks itself."""
+    tree = ast.parse((APP / "core" / "plan" / "scenario.py").read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Tuple) and len(node.elts) == 3:
+            _, code, sentence = node.elts
+            if isinstance(code, ast.Constant) and isinstance(sentence, ast.Constant):
+                yield REFUSAL + str(code.value), str(sentence.value)
 
-    assert len(said) > 10
-    assert [text for text in said if recognised(text) is None] == []
-    assert recognised("Nobody ever said this.") is None
+
+@pytest.mark.parametrize(("key", "english"), sorted(sentences_of_the_core()))
+def test_a_sentence_of_the_core_which_reads_no_catalogue_is_the_catalogue_s(key: str, english: str) -> None:
+    assert catalogue(LANGUAGES[0], SERVER)[key] == english
+
+
+def test_what_is_wrong_with_a_plan_s_numbers_has_a_code() -> None:
+    with pytest.raises(Malformed) as raised:
+        replace(a_plan(), blocks=0)
+
+    said = message_of(raised.value)
+    assert isinstance(said, Sentence)
+    assert len(list(sentences_of_the_core())) > 10
+    assert in_language("id", said) == catalogue("id", SERVER)["refusal.plan_blocks_range"]
 
 
 def test_no_text_waits_for_a_code_that_nobody_says() -> None:
     said = {key for key, _given, _is_open in calls()}
     said |= {prefix + code for prefix in (REFUSAL, REMARK) for code in SAID_WITHOUT_A_NAME}
-    said |= {each.code for text in core_texts() if (each := recognised(text)) is not None}
+    said |= {key for key, _ in sentences_of_the_core()}
 
     texts = {key for key in catalogue(LANGUAGES[0], SERVER) if not key.startswith((notes.VOID, PHASE))}
 
     assert texts - said == set()
-
-
-def core_texts() -> Iterator[str]:
-    for path in (APP / "core").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
 
 
 def raised_with_plain_text(path: Path) -> Iterator[str]:

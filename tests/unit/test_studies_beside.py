@@ -13,13 +13,13 @@ from rich.console import Console
 from app.core.plan.scenario import Arm
 from app.core.timeline import TrialTimeline
 from app.core.trial import TrialRecord
+from app.i18n import speaker
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.descriptive.arm_rows import descriptive_rows
 from app.lab.report.contents.sections import document_of
 from app.lab.report.data.result import result_json
 from app.lab.report.renderers.console.published import print_published
 from app.lab.report.renderers.markdown import markdown_of
-from app.lab.report.translation import translator
 from app.lab.studies.published import studies
 from app.lab.studies.registry import all_study_tables
 from app.lab.studies.tables import StudyRow, StudyTables
@@ -38,6 +38,9 @@ def demo() -> Analysis:
     return analyse(RunMaker(a_plan(blocks=2), alter=with_course).run())
 
 
+english = speaker("en")
+
+
 @cache
 def nothing() -> Analysis:
     return analyse(RunMaker(a_plan(blocks=2)).run(complete=False, blocks_done=0))
@@ -49,7 +52,11 @@ def study(name: str, analysis: Analysis | None = None) -> StudyTables:
 
 def row(name: str, table: str, figure: str) -> StudyRow:
     (found,) = [
-        each for own in study(name).tables if own.title == table for each in own.rows if each.figure == figure
+        each
+        for own in study(name).tables
+        if english(own.title) == table
+        for each in own.rows
+        if english(each.figure) == figure
     ]
     return found
 
@@ -115,9 +122,11 @@ def test_the_runs_own_figures_stand_in_their_rows() -> None:
 
 
 def test_a_figure_has_the_unit_of_its_column_and_what_is_missing_is_a_share_of_it() -> None:
-    (table,) = (each for each in study("orangepi-webrtc-websocket").tables if each.title == "Table I")
+    (table,) = (
+        each for each in study("orangepi-webrtc-websocket").tables if english(each.title) == "Table I"
+    )
 
-    units = {own.figure: own.unit for own in table.rows}
+    units = {english(own.figure): own.unit for own in table.rows}
 
     assert units["jitter, p95"] == "ms"
     assert units["traffic up, mean"] == units["traffic down, max"] == "kbit/s"
@@ -127,9 +136,9 @@ def test_a_figure_has_the_unit_of_its_column_and_what_is_missing_is_a_share_of_i
 
 
 def test_deliveries_a_second_stand_where_the_study_has_them() -> None:
-    (table,) = (each for each in study("purbaya-websocket-redis").tables if each.title == "Stress")
+    (table,) = (each for each in study("purbaya-websocket-redis").tables if english(each.title) == "Stress")
 
-    found = [(own.figure, own.unit) for own in table.rows]
+    found = [(english(own.figure), own.unit) for own in table.rows]
 
     place = found.index(("deliveries", "1/s"))
     assert [figure for figure, _ in found[place - 1 : place + 2]] == [
@@ -145,7 +154,7 @@ def test_the_overall_mean_is_there_only_where_the_run_has_the_studys_counts() ->
     def overall(analysis: Analysis) -> StudyRow:
         return study("brawijaya-sse-websocket", analysis).tables[0].rows[-1]
 
-    assert overall(demo()).figure == "all counts"
+    assert english(overall(demo()).figure) == "all counts"
     assert None not in overall(demo()).measured
     assert overall(other).measured == (None, None)
 
@@ -157,7 +166,7 @@ def test_a_run_without_a_trial_has_dashes_and_no_zeros() -> None:
         for table in each.tables
         for own in table.rows
         for value in own.measured
-        if own.figure != "connections"  # as planned
+        if english(own.figure) != "connections"  # as planned
     }
 
     assert measured == {None}
@@ -176,7 +185,7 @@ def test_page_terminal_markdown_and_json_say_the_same() -> None:
         assert "0.00126" in said
         assert "cache miss, p95" in said
         assert "920 spikes are 2.75 broadcasts" in " ".join(said.split())
-    assert translator("en")(section.title) == "Published beside measured"
+    assert english(section.title) == "Published beside measured"
 
 
 def test_an_arm_whose_name_looks_like_markup_heads_its_column_as_it_is() -> None:
@@ -198,6 +207,6 @@ def test_phones_say_nothing_of_what_they_send() -> None:
         each
         for table in study("orangepi-webrtc-websocket", analysis).tables
         for each in table.rows
-        if each.figure == "up, zero rate"
+        if english(each.figure) == "up, zero rate"
     ]
     assert up.measured == (None, None)

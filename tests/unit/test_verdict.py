@@ -172,7 +172,7 @@ def test_a_result_that_is_none_is_told_in_a_sentence(
     assert cli.main(["verify", str(folder)]) == 1
 
     said = capsys.readouterr()
-    assert "is damaged" in said.err or "do not come out again" in said.out
+    assert "is damaged" in said.err or "did not come out again" in said.out
 
 
 def test_what_a_hostile_result_names_is_not_executed_by_the_terminal(

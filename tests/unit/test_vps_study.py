@@ -12,17 +12,20 @@ import pytest
 from rich.console import Console
 
 from app.core.errors import Malformed, Unfit
+from app.core.messages import Message
+from app.i18n import speaker
 from app.lab.analysis.analyse import analyse
-from app.lab.report.translation import known, texts_of
 from app.tools.bench.machine import Cores
 from app.tools.bench.own_redis import own_redis
 from app.tools.load import trial_line
-from app.tools.load.page import load_document
+from app.tools.load.levels import FIGURES
+from app.tools.load.page import load_html
 from app.tools.load.probe_line import Probed, ProbeLine
 from app.tools.load.result import LoadResult, load_result, result_part
 from app.tools.load.show import print_load
 from app.tools.load.vps_rows import REDIS_CPU
 from app.tools.load.vps_study import Study
+from tests.support.marked import words_of_no_catalogue
 from tests.unit.load_lines import a_line
 from tests.unit.support_run import RunMaker, a_plan
 
@@ -80,13 +83,16 @@ def study_of(found: LoadResult) -> Study:
     return found.study
 
 
+english = speaker("en")
+
+
 def rows(study: Study, title: str) -> dict[str, Any]:
-    (table,) = [each for each in study.tables if each.title.startswith(title)]
-    return {row.figure: row for row in table.rows}
+    (table,) = [each for each in study.tables if english(each.title).startswith(title)]
+    return {english(row.figure): row for row in table.rows}
 
 
 def test_the_extra_hops_cost_stands_beside_the_published_difference_with_its_interval(tmp_path: Path) -> None:
-    hops = {(each.over, each.arm, each.figure): each for each in study_of(a_run(tmp_path)).hops}
+    hops = {(each.over, each.arm, english(each.figure)): each for each in study_of(a_run(tmp_path)).hops}
 
     hop = hops[ARMS[0], ARMS[1], "delivery, p50"]
     assert (hop.blocks, hop.published) == (8, 1)
@@ -106,7 +112,7 @@ def test_a_block_that_is_not_believed_on_one_side_counts_for_no_difference(tmp_p
 
     found = result(tmp_path, lines, [])
 
-    delivered = [each for each in study_of(found).hops if each.figure.startswith("delivery")]
+    delivered = [each for each in study_of(found).hops if english(each.figure).startswith("delivery")]
     assert {each.blocks for each in delivered} == {2}
 
 
@@ -138,8 +144,11 @@ def test_what_redis_itself_uses_stands_beside_the_servers_cpu(tmp_path: Path) ->
 
     study = study_of(result(tmp_path, lines, probes))
 
-    assert rows(study, "Table 3")[REDIS_CPU].measured == (pytest.approx(250), pytest.approx(350))
-    (hop,) = (each for each in study.hops if each.figure == REDIS_CPU)
+    assert rows(study, "Table 3")[english(Message(REDIS_CPU))].measured == (
+        pytest.approx(250),
+        pytest.approx(350),
+    )
+    (hop,) = (each for each in study.hops if each.figure == Message(REDIS_CPU))
     assert (hop.blocks, hop.published) == (8, None)
     assert hop.estimate == pytest.approx(100)
 
@@ -150,8 +159,8 @@ def test_where_the_clock_of_redis_could_not_be_read_its_cpu_is_no_data(tmp_path:
 
     study = study_of(result(tmp_path, lines, probes))
 
-    assert rows(study, "Table 3")[REDIS_CPU].measured == (None, None)
-    assert [each.blocks for each in study.hops if each.figure == REDIS_CPU] == [0]
+    assert rows(study, "Table 3")[english(Message(REDIS_CPU))].measured == (None, None)
+    assert [each.blocks for each in study.hops if each.figure == Message(REDIS_CPU)] == [0]
 
 
 def test_durations_beside_a_trial_that_is_not_believed_stand_for_nothing_but_its_failures_count(
@@ -173,21 +182,19 @@ def test_what_was_not_asked_is_no_data_and_never_a_zero(tmp_path: Path) -> None:
         assert rows(study, "Table 3")[name].measured == (None, None, None)
 
 
-def test_page_terminal_and_json_say_the_same_in_both_languages(tmp_path: Path) -> None:
+def test_page_terminal_and_json_say_the_same_in_both_languages(tmp_path: Path, marked: str) -> None:
     found = a_run(tmp_path)
     analysis = analyse(RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run())
     said = {}
-    for language in ("en", "id"):
+    for language in ("en", "id", marked):
         file = io.StringIO()
         print_load(analysis, found, Console(file=file, width=160), language)
         said[language] = file.getvalue()
 
-    shown = texts_of(load_document(analysis, found))
-    # Beside names: gates as they are typed, and the descriptions of drawings.
-    plain = [text for text in shown if text.count(" ") > 2 and text[0] not in "✓✗" and "C1 in" not in text]
-    assert [text for text in plain if not known(text)] == []
+    assert not words_of_no_catalogue(load_html(analysis, found, marked), ARMS, "synthetic", *FIGURES)
     assert "What the way over Redis costs" in said["en"]
     assert "Tabel 4: cache HTTP, 10 pengguna" in said["id"]
+    assert not words_of_no_catalogue(said.pop(marked), ARMS, "synthetic", *FIGURES)
     for words in said.values():
         assert "1030" in words
     values = json.loads(json.dumps(result_part(found), allow_nan=False))["study"]

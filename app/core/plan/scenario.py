@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from app.core.errors import Malformed
+from app.core.sentence import Sentence
 from app.core.wire import TRANSPORTS
 
 CLIENTS_MAX = 20_000
@@ -82,28 +83,53 @@ class Plan:
 
     def __post_init__(self) -> None:
         names = [arm.name for arm in self.arms]
-        for wrong, sentence in (
-            (not self.arms, "A plan needs at least one arm."),
-            (len(set(names)) != len(names), "Two arms have the same name."),
-            (not self.client_counts, "A plan needs at least one count of clients."),
+        for wrong, code, sentence in (
+            (not self.arms, "plan_no_arm", "A plan needs at least one arm."),
+            (len(set(names)) != len(names), "plan_arm_twice", "Two arms have the same name."),
+            (not self.client_counts, "plan_no_count", "A plan needs at least one count of clients."),
             (
                 any(not 1 <= n <= CLIENTS_MAX for n in self.client_counts),
+                "plan_count_range",
                 "A count of clients is 1 to 20000.",
             ),
-            (len(set(self.client_counts)) != len(self.client_counts), "A count of clients is there twice."),
-            (not 1 <= self.blocks <= 1000, "The number of blocks is 1 to 1000."),
-            (not 1 <= self.notifications <= 100_000, "The notifications of a trial are 1 to 100000."),
-            (not 0 <= self.warmup_notifications <= 10_000, "The warm-up notifications are 0 to 10000."),
-            (not 0.01 <= self.rate_hz <= 1000, "The rate is 0.01 to 1000 per second."),
-            (not 256 <= self.payload_bytes <= 16_384, "The payload is 256 to 16384 bytes."),
-            (not 0 <= self.idle_s <= 600, "The idle window is 0 to 600 seconds."),
-            (not 0.03 <= self.settle_s <= 60, "The settling time is 0.03 to 60 seconds."),
-            (not 0.1 <= self.drain_s <= 60, "The drain time is 0.1 to 60 seconds."),
-            (not 0 <= self.extra_blocks_max <= 100, "The extra blocks are 0 to 100."),
-            (self.environment not in ("loopback", "lan"), 'The environment is "loopback" or "lan".'),
+            (
+                len(set(self.client_counts)) != len(self.client_counts),
+                "plan_count_twice",
+                "A count of clients is there twice.",
+            ),
+            (not 1 <= self.blocks <= 1000, "plan_blocks_range", "The number of blocks is 1 to 1000."),
+            (
+                not 1 <= self.notifications <= 100_000,
+                "plan_notifications_range",
+                "The notifications of a trial are 1 to 100000.",
+            ),
+            (
+                not 0 <= self.warmup_notifications <= 10_000,
+                "plan_warmup_range",
+                "The warm-up notifications are 0 to 10000.",
+            ),
+            (not 0.01 <= self.rate_hz <= 1000, "plan_rate_range", "The rate is 0.01 to 1000 per second."),
+            (
+                not 256 <= self.payload_bytes <= 16_384,
+                "plan_payload_range",
+                "The payload is 256 to 16384 bytes.",
+            ),
+            (not 0 <= self.idle_s <= 600, "plan_idle_range", "The idle window is 0 to 600 seconds."),
+            (
+                not 0.03 <= self.settle_s <= 60,
+                "plan_settle_range",
+                "The settling time is 0.03 to 60 seconds.",
+            ),
+            (not 0.1 <= self.drain_s <= 60, "plan_drain_range", "The drain time is 0.1 to 60 seconds."),
+            (not 0 <= self.extra_blocks_max <= 100, "plan_extra_range", "The extra blocks are 0 to 100."),
+            (
+                self.environment not in ("loopback", "lan"),
+                "plan_environment",
+                'The environment is "loopback" or "lan".',
+            ),
         ):
             if wrong:
-                raise Malformed(sentence)
+                raise Malformed(Sentence(sentence, f"refusal.{code}", {}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
 
+from app.core.messages import Message, Text
 from app.core.plan.scenario import LIVE_PROFILE, Arm, plan_to_json
 from app.core.trial import RunRecord
 
@@ -34,14 +36,8 @@ class SettingDifference:
     weight: Weight
 
 
-REFUSING = {
-    "plan.environment": "loopback and LAN delays are different things",
-    "simulated": "built-in clients have no radio and no screen",
-    "plan.rate_hz": "delay and CPU per notification depend on the rate",
-    "plan.payload_bytes": "delay and CPU per notification depend on the payload",
-    "plan.notifications": "jitter and quantiles depend on the length of a trial",
-}
-"""Settings whose difference refuses the comparison, with the reason."""
+REFUSING = ("plan.environment", "simulated", "plan.rate_hz", "plan.payload_bytes", "plan.notifications")
+"""Settings whose difference refuses the comparison; the catalogue has the reason of each."""
 
 WARNING = (
     *("cpu_model", "cores", "usable_cores", "architecture", "system", "kernel", "governor", "clocksource"),
@@ -54,6 +50,8 @@ IGNORED = (
     *("stopped", "ended"),
 )
 """Names that differ in every run, or are no setting; arms and counts of clients are matched one by one."""
+
+VALUE_CHARS_MAX = 60
 
 IGNORED_ENDINGS = ("port", "pid", "url", "timebase", "anchor_us", "started", "generation", "run", "runs_dir")
 
@@ -71,20 +69,41 @@ def setting_differences(runs: Sequence[RunRecord]) -> tuple[SettingDifference, .
     return tuple(sorted(found, key=lambda each: (order.index(each.weight), each.name)))
 
 
-def objections(runs: Sequence[RunRecord]) -> tuple[str, ...]:
+def objections(runs: Sequence[RunRecord]) -> tuple[Message, ...]:
     """Return the reasons why the runs may not be compared, as sentences; none when they may."""
     sentences = [
-        f"{each.name} is {_listed(each.values)}: {REFUSING[each.name]}."
+        Message(
+            "compare.objection",
+            {
+                "setting": each.name,
+                "values": reduce(_against, map(value_text, each.values)),
+                "reason": Message(f"compare.reason.{each.name}"),
+            },
+        )
         for each in setting_differences(runs)
         if each.weight is Weight.REFUSED
     ]
     if any(run.plan.profile == LIVE_PROFILE for run in runs):
-        sentences.append("A live run has no trials, so there is nothing to compare with it.")
+        sentences.append(Message("compare.live"))
     elif not set.intersection(*({_key(arm) for arm in run.plan.arms} for run in runs)):
-        sentences.append("The runs have no arm in common.")
+        sentences.append(Message("compare.no_arm"))
     elif not set.intersection(*(set(run.plan.client_counts) for run in runs)):
-        sentences.append("The runs have no count of clients in common.")
+        sentences.append(Message("compare.no_count"))
     return tuple(sentences)
+
+
+def value_text(value: object) -> Text:
+    """Return a setting's value for readers, cut at `VALUE_CHARS_MAX`; `None` when it was not recorded."""
+    if isinstance(value, bool):
+        return Message("cell.yes" if value else "cell.no")
+    text = str(value)
+    return (
+        None if value is None else text if len(text) <= VALUE_CHARS_MAX else f"{text[: VALUE_CHARS_MAX - 1]}…"
+    )
+
+
+def _against(values: Text, value: Text) -> Message:
+    return Message("compare.against", {"values": values, "value": value})
 
 
 def _settings(run: RunRecord) -> Iterator[tuple[str, object]]:
@@ -115,7 +134,3 @@ def _weight(name: str) -> Weight:
 def _key(arm: Arm) -> tuple[object, ...]:
     """Return the key by which arms match; it includes the name, which distinguishes the arms of an A/A run."""
     return (arm.name, arm.transport, *sorted((name, str(value)) for name, value in arm.factors.items()))
-
-
-def _listed(values: Sequence[object]) -> str:
-    return " against ".join(map(str, values))

@@ -1,79 +1,69 @@
-"""Words for numbers, metrics and arms, shared by the terminal, the report and `result.json`."""
+"""Words for metrics, units and arms, shared by the terminal, the report and `result.json`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from app.core.delivery import SampleState
-from app.core.messages import NOTHING as NOTHING
-from app.core.messages import Message, count
-from app.core.messages import number as number
+from app.core.messages import Message, Text, count
 from app.core.plan.scenario import Arm
 from app.core.transports import REGISTERED
 
 TRANSPORT_TITLES: Mapping[str, str] = {each.name: each.title for each in REGISTERED}
 
-
-@dataclass(frozen=True, slots=True)
-class MetricWords:
-    """The words for a metric."""
-
-    title: str
-    short: str
-    """A title for a narrow column."""
-    unit: str
-    lower: str
-    """The adjective for the arm with the lower value."""
-    of: str
-    """A phrase that follows the unit of a difference."""
-
-
-METRIC_WORDS = {
-    "delay_ms_p50": MetricWords("Delay, median of clients' medians", "delay", "ms", "faster", ""),
-    "cpu_per_delivery_us": MetricWords(
-        "Server CPU per delivered notification", "CPU/notif.", "us", "cheaper", " of CPU per notification"
-    ),
-    "jitter_ms": MetricWords("Jitter (RFC 3550)", "jitter", "ms", "steadier", " of jitter"),
-}
+METRIC_UNITS = {"delay_ms_p50": "ms", "cpu_per_delivery_us": "us", "jitter_ms": "ms"}
 
 METRIC_KEYS = {"delay_ms_p50": "delay", "cpu_per_delivery_us": "cpu", "jitter_ms": "jitter"}
-"""Names of the metrics in keys of the catalogue."""
+"""The name of each metric within keys of the catalogue of translated texts."""
 
-STATE_WORDS: Mapping[str, str] = {
-    SampleState.NO_CLOCK: "without a clock",
-    SampleState.WIDE_U: "with too wide a bound",
-    SampleState.HIDDEN: "while hidden",
-    SampleState.EPOCH_BREAK: "around a break of the clock",
-    SampleState.WARMUP: "for warming up",
-    SampleState.REPLAY: "replayed",
-    SampleState.POLLING: "by polling",
-}
-"""Reasons why a delay is not used, by sample state; a sentence puts the count before each."""
+WORD_UNITS = frozenset(
+    {
+        *("share", "notifications", "points", "bytes", "segments", "deliveries", "arrivals", "connections"),
+        *("clients", "probes", "count"),
+    }
+)
+"""Units that are words, to be translated; any other unit, such as `ms`, is a symbol."""
 
 
-def states(counts: Mapping[str, int]) -> list[str]:
-    """Return a phrase for each state: the number of arrivals that are not used, and the reason."""
-    return [f"{count} {STATE_WORDS.get(state, state)}" for state, count in counts.items()]
+def unit_text(unit: str) -> Text:
+    """Return a unit for a reader: a message to translate for a word of `WORD_UNITS`, else the symbol."""
+    return Message(f"unit.{unit}") if unit in WORD_UNITS else unit
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """Format both ends in brackets; "-" for an interval that does not exist."""
-    return NOTHING if low is None or high is None else f"[{number(low)}, {number(high)}]"
+def metric(name: str) -> Message:
+    """Return the short name of a metric, to be translated. `name`: a key of `METRIC_KEYS`, else `KeyError`."""
+    return Message(f"metric.{METRIC_KEYS[name]}")
+
+
+def metric_title(name: str) -> Message:
+    """Return the full name of a metric, to be translated. `name`: a key of `METRIC_KEYS`, else `KeyError`."""
+    return Message(f"metric.{METRIC_KEYS[name]}.title")
+
+
+def metric_with_unit(name: str) -> Message:
+    """Return the short name of a metric with its unit, for a narrow column. `name`: a key of `METRIC_KEYS`."""
+    return Message(f"metric.{METRIC_KEYS[name]}.unit")
+
+
+def with_unit(quantity: Text, unit: str) -> Message:
+    """Return the name of a quantity with its unit after a comma, e.g. `delay, ms`."""
+    return Message("quantity", {"quantity": quantity, "unit": unit_text(unit)})
+
+
+def at_clients(arm: Arm, clients: int, noun: str) -> Message:
+    """Return an arm with its count of clients, e.g. `SSE, 6 clients`. `noun`: "client" or "phone"."""
+    return Message("cell.arm_at", {"arm": arm_title(arm), "clients": count(clients, noun)})
 
 
 def clients(number: int) -> Message:
-    """Return a count of clients with its noun."""
+    """Return a count of clients in words, e.g. `1 client`, `6 clients`."""
     return count(number, "client")
 
 
-def count_of(count: int, noun: str) -> str:
-    """Format a count with its noun, which is plural unless the count is one."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def arm_title(arm: Arm) -> str:
-    """Return the title of an arm: `SSE`, `Socket.IO`, `SSE 1` and `SSE 2` in an A/A run; any other name unchanged."""
+    """Return an arm's name for readers: `SSE`, `Socket.IO`; `SSE 1`, `SSE 2` where a plan has the same arm twice.
+
+    A name that is not made from the transport's is returned unchanged.
+    """
     if arm.name == arm.transport:
         return TRANSPORT_TITLES[arm.transport]
     repeat = arm.name.removeprefix(f"{arm.transport}.")
@@ -81,20 +71,15 @@ def arm_title(arm: Arm) -> str:
 
 
 def is_same_arm(a: Arm, b: Arm) -> bool:
-    """Return True for an A/A pair: two arms that differ in name only."""
+    """Return True if two arms have the same transport and factors (A/A), whatever their names."""
     return a.transport == b.transport and dict(a.factors) == dict(b.factors)
 
 
 def pseudonym(client: int) -> str:
-    """Return the name of a phone in everything that is stored: `P1` for the first seat."""
+    """Return a phone's pseudonym, its name in exports: `P1` for client 0, which has the first seat."""
     return f"P{client + 1}"
 
 
 def pseudonyms(clients: Sequence[int]) -> tuple[str, ...]:
-    """Return the names of phones in everything that is stored."""
+    """Return the pseudonym of each phone, in the order given. `clients`: numbers from 0."""
     return tuple(map(pseudonym, clients))
-
-
-def listing(items: Sequence[str]) -> str:
-    """Join items as in a sentence: "a, b and c"."""
-    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)

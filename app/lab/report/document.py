@@ -2,8 +2,8 @@
 
     Document -- Section -- Block: Heading, Paragraph, Findings, Cautions, Listing, Numbers, Drawn, Folded
 
-A text is a message, a name or a figure, or an English text that `translation.py` knows: a renderer makes text from it in its
-language. Backticks enclose what a reader types or looks up: renderers set it in a fixed-width face.
+A text is a value (`app.core.messages.Text`): a renderer makes text from it in its language. Backticks enclose what a reader
+types or looks up: renderers set it in a fixed-width face.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from app.lab.report.panel import Picture
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of texts: headings, and rows of the same length."""
+    """A table of values: headings, and rows of the same length."""
 
     headings: Sequence[Text]
     rows: Sequence[Sequence[Text]]
     words: frozenset[int] = frozenset({0})
     """Indices of columns that hold words instead of figures."""
-    verbatim: bool = False
-    """True when cells are shown as they were recorded, and so are not translated."""
 
 
 def headings_of(*names: str) -> tuple[Message, ...]:

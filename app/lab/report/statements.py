@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from app.core.messages import Message, count
+from app.core.messages import Message, Text, count, interval
 from app.lab.analysis.analyse import Analysis, WarningGroup
 from app.lab.analysis.compare_runs import Change, RunShift
 from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
 from app.lab.analysis.validity.trial_warnings import advice, seen
-from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, number
+from app.lab.analysis.words import METRIC_UNITS, arm_title, clients, metric
+
+P_SHOWN_MIN = 0.001
 
 TRIALS_NAMED_MAX = 8
 """More indexes of trials than this do not help on a terminal; `result.json` has them all."""
@@ -70,25 +72,42 @@ def warning_lines(group: WarningGroup) -> tuple[Message, Message]:
     )
 
 
+def p_value(p: float) -> Text:
+    """Return a p value for display, a small one as "< 0.001", so that it is not shown as 0."""
+    return Message("cell.below", {"n": P_SHOWN_MIN}) if p < P_SHOWN_MIN else p
+
+
 def subject(row: RunShift) -> str:
     """Return the subject of a row: an arm (`SSE`), or a difference of arms (`Socket.IO - SSE`)."""
     return arm_title(row.arm) if row.less is None else f"{arm_title(row.arm)} - {arm_title(row.less)}"
 
 
-def change_word(row: RunShift) -> str:
+def change_word(row: RunShift) -> Message:
     """Return the change in one word. Differences between arms are "higher" or "lower", because "worse" means nothing for them."""
-    if row.less is None or row.change is Change.UNDECIDED:
-        return row.change.value
-    return "higher" if row.change is Change.WORSE else "lower"
+    if row.less is None:
+        return Message(f"compare.{row.change}")
+    return Message(f"compare.{DIRECTIONS[row.change]}")
 
 
-def change_sentence(row: RunShift) -> str:
+def change_sentence(row: RunShift) -> Message:
     """Return a sentence on a row's change, based on its intervals only."""
-    words = METRIC_WORDS[row.metric]
-    change = {Change.WORSE: "higher", Change.BETTER: "lower", Change.UNDECIDED: "undecided"}[row.change]
-    share = f" ({100 * row.estimate / row.base_median:+.0f} %)" if row.base_median > 0 else ""
-    same = f"; equivalent within ±{number(row.margin)} {words.unit}" if row.equivalent else ""
-    return (
-        f"{words.short} of {subject(row)} at {count_of(row.clients, 'client')} {change} by {number(row.estimate)} {words.unit}"
-        f"{share} {interval(row.interval.low, row.interval.high)} in {row.run}{same}"
+    share = row.estimate / row.base_median if row.base_median > 0 else None
+    unit = METRIC_UNITS[row.metric]
+    return Message(
+        "compare.change",
+        {
+            "metric": metric(row.metric),
+            "subject": subject(row),
+            "clients": clients(row.clients),
+            "change": Message(f"compare.{DIRECTIONS[row.change]}"),
+            "n": row.estimate,
+            "unit": unit,
+            "share": "" if share is None else Message("compare.share", {"n": 100 * share}),
+            "interval": interval(row.interval.low, row.interval.high),
+            "run": row.run,
+            "same": Message("compare.equivalent", {"n": row.margin, "unit": unit}) if row.equivalent else "",
+        },
     )
+
+
+DIRECTIONS = {Change.WORSE: "higher", Change.BETTER: "lower", Change.UNDECIDED: "undecided"}

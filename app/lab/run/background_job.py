@@ -21,8 +21,9 @@ from app.core.plan.scenario import LIVE_PROFILE
 from app.core.sentence import message_of, to_json
 from app.i18n import LANGUAGES, refusal
 from app.lab.analysis.analyse import analyse
+from app.lab.report.contents.comparison import comparison_document
 from app.lab.report.exchange.exporter import export_zip
-from app.lab.report.renderers.comparison_html import compared_page
+from app.lab.report.renderers.html import html_of
 from app.store.store import Store
 
 
@@ -48,7 +49,7 @@ def _compared(folders: Sequence[Path], language: str) -> str:
         if run.plan.profile == LIVE_PROFILE:
             raise Conflict(refusal("live_is_not_compared", run=run.id))
         analyses.append(analyse(run))
-    return compared_page(analyses, language)
+    return html_of(comparison_document(analyses), language)
 
 
 def _described(error: SiarError) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Figures of the published studies as they were printed, read from `published.json`.
 
-`repeated_study` returns typed figures of the study whose experiment the demo repeats (SSE against Socket.IO with 1, 3 and
-6 phones). `study_of` returns any study as plain values, for tables of published and measured figures.
+`repeated_study` returns typed figures of the study whose experiment the demo repeats (SSE against Socket.IO with 1, 3
+and 6 phones). `study_of` returns any study as a JSON object, for tables of published and measured figures.
 """
 
 from __future__ import annotations
@@ -12,38 +12,32 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from app.core.messages import Message
+
 _FILE = Path(__file__).with_name("published.json")
 
 REPEATED_STUDY = "brawijaya-sse-websocket"
+"""Id of the study whose experiment the demo repeats."""
 
-FAULTS = (
-    "Phone and laptop clocks were never synchronised, so their offset is part of every delay.",
-    "At 3 clients one phone has 0.919 s under SSE where the other two average 0.229 s: the phones differ by more "
-    "than the protocols do.",
-    "0.278 to 1.110 s on one WLAN is a hundred times any round trip; a send loop that does not yield gives delays of "
-    "that size over any protocol.",
-    "CPU is a system-wide meter, read before and after: every mean is three readings of one decimal, without "
-    "spread or test; it cannot resolve the differences that were read from it.",
-    "Number of samples, intervals, payload, order, repetition and the transport that Socket.IO really used (it "
-    "starts with polling) are not given; nor is any interval.",
-)
-"""Faults of the repeated study, which a reader must know before comparing its figures with others."""
+FAULTS = tuple(Message(f"study.fault.{place}") for place in range(5))
+"""Sentences on faults of the repeated study, which a reader must know before comparing its figures with others."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedMean:
-    """A mean of one transport at one count of clients."""
+    """A published mean, delay or CPU, of one transport at one count of clients."""
 
     transport: str
     clients: int
     value: float
+    """Seconds for delays, percentage points for CPU."""
     derived: bool
     """True if the value was computed from the study's text and is not printed in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedPoint:
-    """The mean delay of a single client, where the text names it."""
+    """A mean delay of one client in one scenario that a study states in its text; most have none."""
 
     transport: str
     clients: int
@@ -54,34 +48,36 @@ class PublishedPoint:
 
 @dataclass(frozen=True, slots=True)
 class PublishedStudy:
-    """The figures of a study that the report shows next to a run's."""
+    """A published study, with the figures that the report shows next to those of a run."""
 
     title: str
     authors: tuple[str, ...]
     institution: str
-    setup: str
+    setup: Message
+    """Sentence on devices, network and method of the study."""
     delay_s: tuple[PublishedMean, ...]
+    """Mean delays in seconds."""
     cpu_points: tuple[PublishedMean, ...]
-    """System-wide `cpu_percent` after minus before, in percentage points."""
+    """psutil's `cpu_percent` of the whole machine after the experiment minus before it, in percentage points."""
     delay_points: tuple[PublishedPoint, ...]
 
     def delay_at(self, transport: str, clients: int) -> PublishedMean | None:
-        """Return the mean delay in seconds; `None` where the study has none."""
+        """Return the mean delay in seconds; `None` where the study has none for this transport and count of clients."""
         return _find(self.delay_s, transport, clients)
 
     def cpu_at(self, transport: str, clients: int) -> PublishedMean | None:
-        """Return the CPU in percentage points; `None` where the study has none."""
+        """Return the mean CPU in percentage points; `None` where the study has none for this transport and count."""
         return _find(self.cpu_points, transport, clients)
 
 
 @cache
 def studies() -> tuple[dict[str, Any], ...]:
-    """Return all studies as plain values."""
+    """Return all studies of `published.json`, as JSON objects."""
     return tuple(json.loads(_FILE.read_text(encoding="utf-8"))["studies"])
 
 
 def study_of(name: str) -> dict[str, Any]:
-    """Return the study with this id, as plain values."""
+    """Return the study with this id as a JSON object. Raises `StopIteration` for an unknown id."""
     return next(each for each in studies() if each["id"] == name)
 
 
@@ -89,12 +85,11 @@ def study_of(name: str) -> dict[str, Any]:
 def repeated_study() -> PublishedStudy:
     """Return the study whose experiment the demo repeats."""
     study = study_of(REPEATED_STUDY)
-    setup = study["setup"]
     return PublishedStudy(
         title=study["title"],
         authors=tuple(study["authors"]),
         institution=study["institution"],
-        setup=f"{setup['server']}; {setup['clients']}; {setup['network']}",
+        setup=Message("study.sse.setup"),
         delay_s=_means(study["delay_s_mean"]),
         cpu_points=_means(study["cpu_percent_points_mean"]),
         delay_points=tuple(
@@ -114,7 +109,10 @@ def _means(by_transport: dict[str, dict[str, Any]]) -> tuple[PublishedMean, ...]
 
 
 def value_of(figure: float | dict[str, Any]) -> tuple[float, bool]:
-    """Return a published value, and True if it was derived from the text."""
+    """Return (value, whether it is derived) of a figure in `published.json`.
+
+    A derived value was computed from the study's text and is not printed in it.
+    """
     if isinstance(figure, dict):
         return figure["value"], bool(figure.get("derived"))
     return figure, False

@@ -1,24 +1,24 @@
-"""The SSE study's two tables, mean delay and CPU by number of clients, with the run's figures in the same rows."""
+"""Tables of the published SSE study, mean delay and CPU, with the run's figures in the same rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from app.core.messages import Message
 from app.core.wire import TRANSPORTS
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.statistics.quantile import mean
 from app.lab.analysis.summary import SummaryRow
-from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, count_of
+from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients
 from app.lab.studies.published import FAULTS, REPEATED_STUDY, repeated_study, study_of, value_of
 from app.lab.studies.tables import StudyRow, StudyTable, StudyTables
 
-OVERALL_NOTE = "All counts: the mean of the counts' means, as the study took it; the run has one where it had the study's counts."
-
 MS_PER_S = 1000.0
+"""Factor from the study's seconds to the table's milliseconds."""
 
 
 def sse_tables(analysis: Analysis) -> StudyTables:
-    """Return the tables of the study whose experiment the demo repeats."""
+    """Return the two tables of the SSE study, with the run's figures for every arm at every count of clients."""
     study, figures = repeated_study(), study_of(REPEATED_STUDY)
     return StudyTables(
         id=REPEATED_STUDY,
@@ -27,14 +27,14 @@ def sse_tables(analysis: Analysis) -> StudyTables:
         tables=(
             _table(
                 analysis,
-                "Mean delay",
+                Message("study.table.mean_delay_by_number_of_clients"),
                 "ms",
                 _scaled(figures["delay_s_mean"], MS_PER_S),
                 lambda row: row.delay_ms_mean,
             ),
             _table(
                 analysis,
-                "CPU over idle",
+                Message("study.table.cpu_over_idle_by_number_of_clients"),
                 "points",
                 _scaled(figures["cpu_percent_points_mean"], 1.0),
                 lambda row: row.delta_points,
@@ -59,7 +59,7 @@ def _scaled(figures: dict[str, dict[str, float | dict[str, float]]], factor: flo
 
 def _table(
     analysis: Analysis,
-    title: str,
+    title: Message,
     unit: str,
     published: Published,
     figure: Callable[[SummaryRow], float | None],
@@ -69,7 +69,7 @@ def _table(
     study_counts = sorted({int(count) for _, count in published if count.isdigit()})
     rows = [
         _row(
-            count_of(count, "client"),
+            clients(count),
             unit,
             published,
             str(count),
@@ -79,16 +79,16 @@ def _table(
     ]
     overall = [_mean_of_all([own.get((arm.name, count)) for count in study_counts]) for arm in arms]
     return StudyTable(
-        title=f"{title} by number of clients",
+        title=title,
         published=tuple(TRANSPORT_TITLES[each] for each in TRANSPORTS),
         measured=tuple(arm_title(arm) for arm in arms),
-        rows=(*rows, _row("all counts", unit, published, "overall", overall)),
-        note=OVERALL_NOTE,
+        rows=(*rows, _row(Message("study.row.all_counts"), unit, published, "overall", overall)),
+        note=Message("study.note.overall"),
     )
 
 
 def _row(
-    name: str, unit: str, published: Published, count: str, measured: Sequence[float | None]
+    name: Message, unit: str, published: Published, count: str, measured: Sequence[float | None]
 ) -> StudyRow:
     found = [published.get((transport, count)) for transport in TRANSPORTS]
     return StudyRow(
@@ -101,6 +101,9 @@ def _row(
 
 
 def _mean_of_all(values: Sequence[float | None]) -> float | None:
-    """Return the mean, or `None` if a value is missing, since a mean of some of the counts is another figure."""
+    """Return the mean of the values; `None` if one is missing.
+
+    A mean over fewer counts of clients would be another figure.
+    """
     known = [value for value in values if value is not None]
     return mean(known) if len(known) == len(values) else None

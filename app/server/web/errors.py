@@ -14,7 +14,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, TooLong, Unknown
 from app.core.sentence import Sentence
-from app.i18n import recognised, refusal
+from app.i18n import refusal
 from app.server.auth_throttle import TooManyGuesses
 from app.server.deliveries import DeviceFull, NetworkFull, SpoolFull
 from app.server.operators import WrongKey
@@ -149,8 +149,6 @@ def sentence_of(error: SiarError) -> Sentence:
     found = error.args[0] if error.args else None
     if isinstance(found, Sentence):
         return found
-    if (known := recognised(str(error))) is not None:
-        return known
     code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "other")
     return refusal(code, reason=str(error))
 

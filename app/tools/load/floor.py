@@ -12,7 +12,7 @@ from dataclasses import replace
 from app import clock
 from app.core.histogram import Histogram
 from app.core.pacing import due_us
-from app.lab.analysis.validity.trial_warnings import texts
+from app.lab.analysis.validity.trial_warnings import void
 from app.tools.bench import server_under_test
 from app.tools.bench.machine import Cores
 from app.tools.bench.plan import FLOOR
@@ -107,11 +107,8 @@ def _line(
         shared=0,
         sharing=Sharing.NEVER,
     )
-    troubles = [texts(each)["text"] for each in found]
     if lost:
-        troubles.append(
-            f"{lost} of {handshakes.connected * len(dues_us)} deliveries of the neutral source were lost."
-        )
+        found.append(void("floor_lost", lost=lost, expected=handshakes.connected * len(dues_us)))
     return FloorLine(
         transport=transport,
         users=users,
@@ -124,5 +121,5 @@ def _line(
         self_ms_p50=generator_delays.quantile_ms(0.5),
         generator_cpu_share_max=observations.cpu_share_max,
         generator_lag_ms_p99=gathered.lag_ms_p99,
-        troubles=tuple(troubles),
+        warnings=tuple(found),
     )

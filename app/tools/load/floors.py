@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from app.core.messages import Message
 from app.lab.analysis.statistics.quantile import median
-from app.lab.analysis.words import TRANSPORT_TITLES, number
+from app.lab.analysis.validity.trial_warnings import seen
+from app.lab.analysis.words import TRANSPORT_TITLES
 from app.tools.load.trial_line import FloorLine
 
 MOVED_FACTOR = 1.5
@@ -65,38 +67,36 @@ class Floors:
     @property
     def failed(self) -> tuple[FloorLine, ...]:
         """The floors with which the generator did not prove itself."""
-        return tuple(each for each in self.lines if each.troubles)
+        return tuple(each for each in self.lines if each.warnings)
 
     @property
-    def troubles(self) -> tuple[str, ...]:
-        """Reasons why the generator is invalid at this level, as sentences; empty if it is valid."""
+    def troubles(self) -> tuple[Message, ...]:
+        """Reasons why the generator is invalid at this level; empty if it is valid."""
         if len(self.failed) <= FAILED_SHARE_MAX * len(self.lines):
             return ()
         # Those of the floor with most of them, because the others would repeat the same reasons.
-        worst = max(self.failed, key=lambda each: len(each.troubles))
-        return tuple(f"Against the neutral source, {self._where}: {text}" for text in worst.troubles)
+        worst = max(self.failed, key=lambda each: len(each.warnings))
+        return tuple(
+            Message("load.trouble_floor", {"where": self._where, "why": seen(each)})
+            for each in worst.warnings
+        )
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[Message, ...]:
         """Remarks for the reader that invalidate nothing."""
         found = []
         if self.failed and not self.troubles:
-            found.append(
-                f"The floor of {self._where} failed in {len(self.failed)} of {len(self.lines)} blocks; their trials are "
-                "judged by rules of their own."
-            )
+            counts = {"failed": len(self.failed), "blocks": len(self.lines)}
+            found.append(Message("load.floor_failed", {"where": self._where, **counts}))
         if self.has_moved and self.range_ms is not None:
-            low, high = self.range_ms
-            found.append(
-                f"The floor of {self._where} moved between blocks, from {number(low)} to {number(high)} ms: something "
-                "else ran on this machine for a part of the time."
-            )
+            low_ms, high_ms = self.range_ms
+            args = {"where": self._where, "low_ms": low_ms, "high_ms": high_ms}
+            found.append(Message("load.floor_moved", args))
         return tuple(found)
 
     @property
-    def _where(self) -> str:
-        plural = "" if self.users == 1 else "s"
-        return f"{TRANSPORT_TITLES[self.transport]} with {self.users} user{plural}"
+    def _where(self) -> Message:
+        return Message("load.where", {"arm": TRANSPORT_TITLES[self.transport], "users": self.users})
 
 
 def floors_of(lines: Iterable[FloorLine]) -> dict[tuple[str, int], Floors]:

@@ -15,7 +15,7 @@ from decimal import Decimal
 from math import isfinite
 
 from app.core.errors import Malformed
-from app.lab.analysis.words import number
+from app.core.messages import Message
 from app.tools.load.levels import FIGURES, Level
 
 _FORM = re.compile(r"\s*([A-Za-z][A-Za-z0-9_]*)\s*(<=|>=|==|<|>)\s*([0-9]+(?:\.[0-9]+)?)\s*")
@@ -55,10 +55,10 @@ class GateOutcome:
     held: bool
     worst: float | None
     """The figure that is furthest from holding; `None` if one is missing."""
-    where: str
-    """Transport and users of that figure."""
-    reason: str
-    """A sentence: why it was missed, or by how much it held."""
+    where: Message | None
+    """Transport and users of that figure; `None` if nothing was measured."""
+    reason: Message
+    """Sentence: why it was missed, or by how much it held."""
 
 
 def parse_gate(text: str) -> Gate:
@@ -81,26 +81,23 @@ def parse_gate(text: str) -> Gate:
 def judge(gate: Gate, levels: Sequence[Level]) -> GateOutcome:
     """Return the outcome of a gate over all levels."""
     if not levels:
-        return GateOutcome(gate, held=False, worst=None, where="-", reason=f"{gate}: nothing was measured.")
+        reason = Message("load.gate.nothing", {"gate": str(gate)})
+        return GateOutcome(gate, held=False, worst=None, where=None, reason=reason)
     figures = [(level, FIGURES[gate.name].of(level)) for level in levels]
     missed = [(level, value) for level, value in figures if not gate.holds(value)]
     level, value = _worst(gate, missed or figures)
-    where = level.title
-    formatted = _formatted(value, FIGURES[gate.name].unit)
-    if not missed:
-        return GateOutcome(
-            gate, held=True, worst=value, where=where, reason=f"{gate}: at worst {formatted}, {where}."
-        )
-    others = f"; missed at {len(missed)} of {len(figures)} levels" if len(figures) > 1 else ""
-    return GateOutcome(
-        gate, held=False, worst=value, where=where, reason=f"{gate}: {formatted}, {where}{others}."
-    )
+    key = "held" if not missed else "missed" if len(figures) == 1 else "missed_of"
+    figure = _figure(value, FIGURES[gate.name].unit)
+    counts = {"missed": len(missed), "levels": len(figures)}
+    args = {"gate": str(gate), "figure": figure, "where": level.title, **counts}
+    reason = Message(f"load.gate.{key}", args)
+    return GateOutcome(gate, held=not missed, worst=value, where=level.title, reason=reason)
 
 
-def _formatted(value: float | None, unit: str) -> str:
+def _figure(value: float | None, unit: str) -> Message | int:
     if value is None:
-        return "not measured"
-    return f"{number(value)} {unit}" if unit else f"{value:g}"
+        return Message("load.not_measured")
+    return Message("load.figure", {"value": float(value), "unit": unit}) if unit else round(value)
 
 
 def _worst(gate: Gate, figures: Sequence[tuple[Level, float | None]]) -> tuple[Level, float | None]:

@@ -117,7 +117,7 @@ def _invalid(result: LoadResult) -> Message:
     left_out = [each for each in trials if not each.is_believable]
     if not left_out:  # Only the floors, which are no trials, speak against the generator.
         return Message("load.headline.invalid.floor")
-    codes = Counter(code for each in left_out for code in set(each.void_codes))
+    codes = Counter(code for each in left_out for code in dict.fromkeys(each.void_codes))
     cause = cause_clause(next((code for code, _ in codes.most_common(1)), ""))
     return Message("headline.invalid", {"cause": cause, "n": len(left_out), "of": len(trials)})
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from app.i18n import LANGUAGES, speaker
 from app.tools.load.result import Kind, LoadResult
 from app.tools.load.words import BROKEN_OFF, capacity_sentences, gates_listed
 
@@ -22,6 +23,8 @@ XML_FORBIDDEN = {code: None for code in range(32) if chr(code) not in "\t\n\r"}
 
 DIFFER = "The medians differ by more than 0.1 ms and a tenth."
 NOTHING_TO_COMPARE = "No block of both is to be believed."
+
+_english = speaker(LANGUAGES[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,11 @@ def junit_text(result: LoadResult, *, run: str, duration_s: float) -> str:
         suite, "testcase", classname=run, name="the generator is to be believed"
     )
     if not result.is_valid:
-        error = ElementTree.SubElement(generator, "error", message=_clean(result.troubles[0]))
-        error.text = _clean("\n".join((*result.troubles, *result.advice)))
+        troubles = [_clean(_english(each)) for each in (*result.troubles, *result.advice)]
+        ElementTree.SubElement(generator, "error", message=troubles[0]).text = "\n".join(troubles)
     if not result.complete:
         ending = ElementTree.SubElement(suite, "testcase", classname=run, name="the run came to its end")
-        ElementTree.SubElement(ending, "error", message=BROKEN_OFF)
+        ElementTree.SubElement(ending, "error", message=_english(BROKEN_OFF))
     for each in cases:
         _write(suite, run, each)
     ElementTree.indent(root)
@@ -67,7 +70,7 @@ def junit_text(result: LoadResult, *, run: str, duration_s: float) -> str:
 
 def _gate_cases(result: LoadResult) -> Iterator[_Case]:
     for gate in result.gates:
-        yield _Case(str(gate.gate), failure=None if gate.held else gate.reason)
+        yield _Case(str(gate.gate), failure=None if gate.held else _english(gate.reason))
     for each in result.agreement:
         yield _Case(
             f"{each.transport} with {each.users} users: built-in clients and Locust agree",
@@ -76,15 +79,15 @@ def _gate_cases(result: LoadResult) -> Iterator[_Case]:
 
 
 def _ramp_cases(result: LoadResult) -> Iterator[_Case]:
-    for arm, sentence in capacity_sentences(result).items():
-        capacity = result.capacity[arm]
+    for arm, message in capacity_sentences(result).items():
+        capacity, sentence = result.capacity[arm], _english(message)
         is_missed = capacity.users is None and not capacity.is_unknown
         yield _Case(
             # The name has no figure in it, because CI services recognise a test case by its name from run to run.
             f"{arm}: a capacity under {gates_listed(result)}",
             failure=sentence if is_missed else None,
             skipped=sentence if capacity.is_unknown else None,
-            output="\n".join((sentence, *(each.reason for each in result.gates))),
+            output="\n".join((sentence, *(_english(each.reason) for each in result.gates))),
         )
 
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from app.core.client import POLLING
+from app.core.messages import Message
 from app.core.wire import TRANSPORTS
 from app.lab.analysis.metrics.trial_metrics import broadcasts_min
 from app.lab.analysis.statistics.quantile import median, quantile
-from app.lab.analysis.words import TRANSPORT_TITLES, number
+from app.lab.analysis.words import TRANSPORT_TITLES
 from app.tools.load.delays import Delays, merged_delays
 from app.tools.load.floors import Floors, floors_of
 from app.tools.load.trial_line import FloorLine, TrialLine
@@ -43,10 +44,10 @@ class Level:
     """0-based number of the visit to this level, which a spike comes to more than once."""
 
     @property
-    def title(self) -> str:
-        """The level in words, for messages."""
-        again = " again" if self.visit else ""
-        return f"{title_of(self.arm)} with {self.users} user{'s' if self.users != 1 else ''}{again}"
+    def title(self) -> Message:
+        """The level in words."""
+        key = "load.where_again" if self.visit else "load.where"
+        return Message(key, {"arm": title_of(self.arm), "users": self.users})
 
     @cached_property
     def valid_trials(self) -> tuple[TrialLine, ...]:
@@ -64,15 +65,12 @@ class Level:
         return sum(each.notifications for each in self.valid_trials)
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[Message, ...]:
         """Remarks on the delays for the reader that invalidate nothing."""
         share = self.delays.unstamped_share
         if not share:
             return ()
-        return (
-            f"{self.title}: {number(100 * share)} % of the arrivals have no kernel stamp of their own and are in no "
-            "percentile of the kernel's lane; the handler's has them.",
-        )
+        return (Message("load.unstamped", {"where": self.title, "percent": 100 * share}),)
 
     def supports(self, share: float) -> bool:
         """Return whether the number of broadcasts suffices for a quantile to be representative."""

@@ -14,11 +14,12 @@ from typing import Any
 
 from app.core.errors import Malformed
 from app.core.exit_codes import EXIT_FAILURE, EXIT_GATE, EXIT_OK, EXIT_UNFIT
+from app.core.messages import Message
 from app.core.trial import Severity
+from app.i18n import LANGUAGES, speaker, text
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.statistics.quantile import median
-from app.lab.analysis.validity.trial_warnings import texts
-from app.lab.analysis.words import count_of, listing
+from app.lab.analysis.validity.trial_warnings import advice
 from app.tools.load import probe_line, trial_line, vps
 from app.tools.load.agreement import Agreement, agreements
 from app.tools.load.capacity import Capacity, capacities
@@ -52,11 +53,11 @@ class LoadResult:
     levels: tuple[Level, ...]
     floors: tuple[FloorLine, ...]
     gates: tuple[GateOutcome, ...]
-    troubles: tuple[str, ...]
-    """Reasons why the generator is invalid, as sentences; empty if it is valid."""
-    remarks: tuple[str, ...]
+    troubles: tuple[Message, ...]
+    """Reasons why the generator is invalid; empty if it is valid."""
+    remarks: tuple[Message, ...]
     """Remarks for the reader on floors and delays, and on where a ramp's generator gave out."""
-    advice: tuple[str, ...]
+    advice: tuple[Message, ...]
     complete: bool
     lines: tuple[TrialLine, ...]
     capacity: Mapping[str, Capacity]
@@ -101,8 +102,8 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
         probes = [ProbeLine.from_json(each) for each in raw if each.get("kind") == probe_line.KIND]
         study = study_with_run(analysis, levels, probes)
     fatal, bounds = _invalid_levels(kind, levels)
-    troubles = (*fatal, *(text for each in floors_of(floors).values() for text in each.troubles))
-    advice = tuple(_advice(analysis))
+    troubles = (*fatal, *(trouble for each in floors_of(floors).values() for trouble in each.troubles))
+    next_steps = _advice(analysis)
     return LoadResult(
         kind=kind,
         levels=levels,
@@ -111,11 +112,11 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
         troubles=troubles,
         remarks=(
             *bounds,
-            *(advice if bounds and not troubles else ()),
+            *(next_steps if bounds and not troubles else ()),
             *(remark for each in floors_of(floors).values() for remark in each.remarks),
             *(remark for each in levels for remark in each.remarks),
         ),
-        advice=advice,
+        advice=next_steps,
         complete=analysis.run.complete,
         lines=lines,
         capacity=capacities(gates, levels) if kind is Kind.RAMP else {},
@@ -125,28 +126,29 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
 
 
 def result_part(result: LoadResult) -> dict[str, Any]:
-    """Return the part `load` of the machine-readable result, schema 1."""
+    """Return the part `load` of the machine-readable result, schema 1, with texts in English."""
+    say = speaker(LANGUAGES[0])
     return {
         "schema": 1,
         "kind": result.kind.value,
         "valid": result.is_valid,
         "exit_code": result.exit_code,
-        "troubles": list(result.troubles),
-        "remarks": list(result.remarks),
+        "troubles": list(map(say, result.troubles)),
+        "remarks": list(map(say, result.remarks)),
         "gates": [
             {
                 "gate": str(each.gate),
                 "name": each.gate.name,
                 "held": each.held,
                 "worst": each.worst,
-                "where": each.where,
-                "reason": each.reason,
+                "where": say(each.where),
+                "reason": say(each.reason),
             }
             for each in result.gates
         ],
         "levels": [_level(each) for each in result.levels],
         "floor": [
-            {name: value for name, value in each.to_json().items() if name != "kind"}
+            {name: value for name, value in each.to_json().items() if name not in ("kind", "warnings")}
             for each in result.floors
         ],
         "floors": [
@@ -215,27 +217,28 @@ def _cpu_us(analysis: Analysis) -> dict[tuple[str, int], float | None]:
     return {key: median(values) for key, values in found.items()}
 
 
-def _invalid_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], list[str]]:
+def _invalid_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[Message], list[Message]]:
     """Return sentences on levels with an invalid generator: those that invalidate the run, those that bound a ramp."""
-    fatal: list[str] = []
-    bounds: list[str] = []
+    fatal: list[Message] = []
+    bounds: list[Message] = []
     # The generator's own limit is a part of a ramp's result, provided that it was valid at any level.
     valid_arms = {each.arm for each in levels if each.valid_trials} if kind is Kind.RAMP else set()
     for level in levels:
         invalid = [each for each in level.trials if not each.is_believable]
         if len(invalid) > (1 - VALID_SHARE_MIN) * len(level.trials):
-            codes = sorted({code for each in invalid for code in each.void_codes} & INSTRUMENT_CODES)
+            codes = {code for each in invalid for code in each.void_codes} & INSTRUMENT_CODES
+            counts = {"void": len(invalid), "trials": len(level.trials)}
             (bounds if level.arm in valid_arms else fatal).append(
-                f"{level.title}: {len(invalid)} of {count_of(len(level.trials), 'trial')} void ({listing(codes)})."
+                Message("load.trouble", {"where": level.title, **counts, "codes": tuple(sorted(codes))})
             )
     return fatal, bounds
 
 
-def _advice(analysis: Analysis) -> list[str]:
-    return list(
-        dict.fromkeys(
-            texts(each.first)["advice"]
-            for each in analysis.warnings
-            if each.first.severity is Severity.VOID and each.first.code in INSTRUMENT_CODES
-        )
-    )
+def _advice(analysis: Analysis) -> tuple[Message, ...]:
+    """Return what to do about the warnings that make the generator invalid, each step once."""
+    found = [
+        advice(each.first)
+        for each in analysis.warnings
+        if each.first.severity is Severity.VOID and each.first.code in INSTRUMENT_CODES
+    ]
+    return tuple({text(each, LANGUAGES[0]): each for each in found}.values())

@@ -219,8 +219,8 @@ class LoadRun:
             self._keep_floor(replace(line, block=spec.block))
 
     def _keep_floor(self, line: FloorLine) -> None:
-        for trouble in line.troubles:
-            self.progress.note(f"Floor, {line.transport} with {line.users} users: {trouble}")
+        for each in line.warnings:
+            self.progress.note(f"Floor, {line.transport} with {line.users} users: {texts(each)['text']}")
         trial_line.append(self.folder, line.to_json())
 
     def _floor(
@@ -240,7 +240,7 @@ class LoadRun:
             for _ in range(PROOF_TRIES)
         )
         line = next(tries)
-        while line.troubles and (again := next(tries, None)) is not None:
+        while line.warnings and (again := next(tries, None)) is not None:
             line = again
         return line
 

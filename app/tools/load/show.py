@@ -11,44 +11,34 @@ from rich.table import Table
 from rich.text import Text
 
 from app.core import messages
-from app.i18n import LANGUAGES
+from app.core.messages import Message, Say
+from app.i18n import LANGUAGES, speaker
 from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.published import beside_table
-from app.lab.report.translation import Translate, translator
+from app.tools.load import words
 from app.tools.load.gates import GateOutcome
 from app.tools.load.headline import load_headline
 from app.tools.load.result import Kind, LoadResult
 from app.tools.load.vps_study import Study
-from app.tools.load.words import (
-    AGREEMENT_HEADINGS,
-    AGREEMENT_NOTE,
-    GENERATOR_HEADINGS,
-    GENERATOR_NOTE,
-    HOP_HEADINGS,
-    HOP_NOTE,
-    HOPS_TITLE,
-    LEVEL_HEADINGS,
-    LEVEL_NOTE,
-    agreement_cells,
-    capacity_sentences,
-    ending_sentences,
-    generator_cells,
-    hop_cells,
-    level_cells,
-    validity_sentence,
-)
 
 TICK, CROSS, DOUBT, BULLET = "✓", "✗", "?", "•"
 
 HEADING_CHARS = 11
 """Headings are wrapped, because they are longer than the figures below them."""
 
+TITLES = {
+    Kind.RAMP: Message("load.ramp_until"),
+    Kind.SPIKE: Message("load.spike_once"),
+    Kind.STEPS: Message("load.steps"),
+}
+"""Titles of the table of levels by kind of run; those of runs in blocks have another."""
+
 
 def print_load(
     analysis: Analysis, result: LoadResult, console: Console, language: str = LANGUAGES[0]
 ) -> None:
     """Print the headline and the parts that only load runs have."""
-    printer = _Printer(console, translator(language))
+    printer = _Printer(console, speaker(language))
     printer.headline(load_headline(analysis, result).whole)
     printer.load(result)
 
@@ -56,18 +46,18 @@ def print_load(
 @dataclass(frozen=True, slots=True)
 class _Printer:
     console: Console
-    say: Translate
+    say: Say
 
-    def headline(self, sentence: messages.Message) -> None:
+    def headline(self, sentence: Message) -> None:
         self._print(sentence, style="bold")
         self.console.print()
 
     def load(self, result: LoadResult) -> None:
-        for arm, sentence in capacity_sentences(result).items():
+        for arm, sentence in words.capacity_sentences(result).items():
             self._print(sentence, style="bold", before=f"{_capacity_mark(result, arm)} ")
         for outcome in result.gates:
             self._print(gate_line(outcome, result), style="bold")
-        for sentence in (*ending_sentences(result), validity_sentence(result)):
+        for sentence in (*words.ending_sentences(result), words.validity_sentence(result)):
             self._print(sentence, style="bold")
         for trouble in result.troubles:
             self._print(trouble, before=f"  {CROSS} ")
@@ -76,27 +66,33 @@ class _Printer:
         for remark in result.remarks:
             self._print(remark)
         if result.agreement:
-            cells = map(agreement_cells, result.agreement)
-            self._table("Built-in clients and Locust", AGREEMENT_HEADINGS, cells)
-            self._print(AGREEMENT_NOTE)
+            cells = map(words.agreement_cells, result.agreement)
+            self._table(Message("load.agreement"), words.AGREEMENT_HEADINGS, cells)
+            self._print(words.AGREEMENT_NOTE)
         if result.study is not None:
             self._study(result.study)
-        self._table(_title(result), LEVEL_HEADINGS, map(level_cells, result.levels))
-        self._print(LEVEL_NOTE)
-        self._table("The generator", GENERATOR_HEADINGS, map(generator_cells, result.levels))
-        self._print(GENERATOR_NOTE)
+        self._table(
+            TITLES.get(result.kind, Message("load.levels_blocks")),
+            words.LEVEL_HEADINGS,
+            map(words.level_cells, result.levels),
+        )
+        self._print(words.LEVEL_NOTE)
+        self._table(
+            Message("load.generator"), words.GENERATOR_HEADINGS, map(words.generator_cells, result.levels)
+        )
+        self._print(words.GENERATOR_NOTE)
 
     def _study(self, study: Study) -> None:
-        self._table(HOPS_TITLE, HOP_HEADINGS, map(hop_cells, study.hops), texts=(0, 1, 3))
-        self._print(HOP_NOTE)
+        self._table(words.HOPS_TITLE, words.HOP_HEADINGS, map(words.hop_cells, study.hops), texts=(0, 1, 3))
+        self._print(words.HOP_NOTE)
         for table in study.tables:
-            with_run = beside_table(table, prefix="publ.")
+            with_run = beside_table(table, short=True)
             self._table(table.title, with_run.headings, with_run.rows, texts=(0, 1))
             self._print(table.note)
 
     def _table(
         self,
-        title: str,
+        title: messages.Text,
         headings: Sequence[messages.Text],
         rows: Iterable[Sequence[messages.Text]],
         *,
@@ -106,8 +102,8 @@ class _Printer:
         self._print(title, style="bold")
         table = Table(box=None, pad_edge=False, header_style="")
         for place, heading in enumerate(headings):
-            words = textwrap.fill(self.say(heading), HEADING_CHARS)
-            table.add_column(Text(words), justify="left" if place in texts else "right", no_wrap=True)
+            lines = textwrap.fill(self.say(heading), HEADING_CHARS)
+            table.add_column(Text(lines), justify="left" if place in texts else "right", no_wrap=True)
         for row in rows:
             table.add_row(*(Text(self.say(cell)) for cell in row))
         self.console.print(table)
@@ -117,24 +113,18 @@ class _Printer:
         self.console.print(Text(before + self.say(text), style=style), soft_wrap=whole)
 
 
-def gate_line(outcome: GateOutcome, result: LoadResult) -> str:
+def gate_line(outcome: GateOutcome, result: LoadResult) -> Message:
     """Return a gate with tick or cross; `?` if the generator is invalid, a bullet in a ramp, which breaks gates."""
     if not result.is_valid:
-        return f"{DOUBT} {outcome.reason}"
-    if result.kind is Kind.RAMP:
-        return f"{BULLET} {outcome.reason}"
-    return f"{TICK if outcome.held else CROSS} {outcome.reason}"
+        mark = DOUBT
+    elif result.kind is Kind.RAMP:
+        mark = BULLET
+    else:
+        mark = TICK if outcome.held else CROSS
+    return Message("load.marked", {"mark": mark, "text": outcome.reason})
 
 
 def _capacity_mark(result: LoadResult, arm: str) -> str:
     if not result.is_valid:
         return DOUBT
     return CROSS if result.capacity[arm].users is None else TICK
-
-
-def _title(result: LoadResult) -> str:
-    return {
-        Kind.RAMP: "Ramp, until a gate breaks",
-        Kind.SPIKE: "Spike, everybody at once",
-        Kind.STEPS: "Steps",
-    }.get(result.kind, "Levels, in interleaved blocks")

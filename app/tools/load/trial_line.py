@@ -15,7 +15,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from app.core.errors import Malformed, StoreError
+from app.core.trial import TrialWarning
+from app.i18n import LANGUAGES, text
+from app.lab.analysis.validity.trial_warnings import seen, void
 from app.tools.load.delays import Delays
 
 FILE_NAME = "load.jsonl"
@@ -105,24 +110,36 @@ class FloorLine:
     self_ms_p50: float | None
     generator_cpu_share_max: float | None
     generator_lag_ms_p99: float | None
-    troubles: tuple[str, ...]
-    """Reasons why the generator did not prove itself, as sentences; empty if it did."""
+    warnings: tuple[TrialWarning, ...]
+    """Reasons why the generator did not prove itself; empty if it did. JSON has their English sentences too, as
+    `troubles`; lines of older versions have only these."""
     block: int | None = None
     """Block of the trials next to it; `None`: measured before all trials, as for a shape, or in a run of an older
     version."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as a JSON object."""
-        return {"kind": "floor", **asdict(self)}
+        """Return the fields and `troubles` as a JSON object."""
+        values = asdict(self)
+        block, warnings = values.pop("block"), values.pop("warnings")
+        troubles = [text(seen(each), LANGUAGES[0]) for each in self.warnings]
+        return {"kind": "floor", **values, "troubles": troubles, "block": block, "warnings": warnings}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> FloorLine:
         """Return the value that `to_json` wrote. Raises `Malformed`."""
         try:
-            values = {name: value[name] for name in cls.__dataclass_fields__ if name != "block"}
-            return cls(**{**values, "troubles": tuple(values["troubles"])}, block=value.get("block"))
-        except (KeyError, TypeError) as error:
+            own_keys = {"warnings", "block"}
+            values = {name: value[name] for name in cls.__dataclass_fields__ if name not in own_keys}
+            return cls(**values, warnings=_warnings(value), block=value.get("block"))
+        except (KeyError, TypeError, ValueError) as error:
             raise Malformed(f"This is no floor of a load run: {error}.") from error
+
+
+def _warnings(floor: Mapping[str, Any]) -> tuple[TrialWarning, ...]:
+    """Return the warnings of a floor's JSON object; sentences of an older version are shown as they are."""
+    if "warnings" in floor:
+        return msgspec.convert(floor["warnings"], tuple[TrialWarning, ...])
+    return tuple(void("stored", text=each, advice="") for each in floor["troubles"])
 
 
 def append(folder: Path, line: Mapping[str, Any]) -> None:
@@ -137,11 +154,11 @@ def append(folder: Path, line: Mapping[str, Any]) -> None:
 def read(folder: Path) -> list[dict[str, Any]]:
     """Return all complete lines. Raises `StoreError`."""
     try:
-        text = (folder / FILE_NAME).read_text(encoding="utf-8")
+        raw = (folder / FILE_NAME).read_text(encoding="utf-8")
     except OSError as error:
         raise StoreError(f"{folder} holds no load run: {error.strerror}.") from error
     lines = []
-    for line in text.splitlines():
+    for line in raw.splitlines():
         try:
             value = json.loads(line)
         except ValueError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from app.core.messages import Message
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.statistics.interval import Interval
 from app.lab.analysis.statistics.signed_rank import pseudo_median, signed_rank_interval
@@ -33,7 +34,7 @@ class Hop:
     """The arm that is subtracted."""
     arm: str
     users: int
-    figure: str
+    figure: Message
     unit: str
     published: float | None
     """The study's difference between its two runs, in the same unit; it has no interval."""
@@ -54,8 +55,8 @@ def hops_of(analysis: Analysis, levels: Sequence[Level], redis_us: Values) -> tu
     delays = _by_block(levels, lambda line: line.delays.kernel.quantile_ms(0.5))
     means = _by_block(levels, lambda line: line.delays.kernel.mean_ms)
     figures = (
-        ("delivery, p50", "ms", delays, "delivery_ms_p50"),
-        ("delivery, mean", "ms", means, "delivery_ms_mean"),
+        ("study.row.delivery_p50", "ms", delays, "delivery_ms_p50"),
+        ("study.row.delivery_mean", "ms", means, "delivery_ms_mean"),
         (SERVER_CPU, "us", cpu_us, None),
         (REDIS_CPU, "us", redis_us, None),
     )
@@ -66,7 +67,7 @@ def hops_of(analysis: Analysis, levels: Sequence[Level], redis_us: Values) -> tu
         if (a.users, a.transport) == (b.users, b.transport) and column_of(a.arm) < column_of(b.arm)
     ]
     return tuple(
-        _hop(a, b, title, unit, values, key) for a, b in pairs for title, unit, values, key in figures
+        _hop(a, b, Message(name), unit, values, key) for a, b in pairs for name, unit, values, key in figures
     )
 
 
@@ -79,7 +80,7 @@ def _by_block(levels: Sequence[Level], of: Callable[[TrialLine], float | None]) 
     }
 
 
-def _hop(a: Level, b: Level, title: str, unit: str, values: Values, key: str | None) -> Hop:
+def _hop(a: Level, b: Level, figure: Message, unit: str, values: Values, key: str | None) -> Hop:
     differences = [
         value - values[a.arm, a.users, block]
         for (arm, users, block), value in values.items()
@@ -93,7 +94,7 @@ def _hop(a: Level, b: Level, title: str, unit: str, values: Values, key: str | N
         a.arm,
         b.arm,
         a.users,
-        title,
+        figure,
         unit,
         published,
         len(differences),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from app.core.messages import Message
 from app.lab.analysis.statistics.quantile import mean, median, quantile
 from app.tools.load.levels import FIGURES, Level
 from app.tools.load.probe_line import Probed
@@ -46,12 +47,12 @@ class FigureCell:
         return 1000 * sum(seconds for _, seconds in totals) / count if count else None
 
 
-SERVER_CPU, REDIS_CPU = "CPU/notif., server", "CPU/notif., Redis"
+SERVER_CPU, REDIS_CPU = "load.r_cpu_server", "load.r_cpu_redis"
 """CPU time per notification that reached a user. The terminal has no room for longer titles."""
 
 Figure = Callable[[FigureCell], float | None]
 Row = tuple[str | None, str, str, Figure]
-"""Key in the published data (`None`: not published), title, unit, and the run's figure."""
+"""Key in the published data (`None`: not published), key of the title, unit, and the run's figure."""
 
 
 def _gate(name: str) -> Figure:
@@ -86,21 +87,21 @@ def _p95_of(values: Callable[[FigureCell], list[float]]) -> Figure:
 
 
 STRESS: tuple[Row, ...] = (
-    ("delivery_ms_mean", "delivery, mean", "ms", _gate("delay_ms_mean")),
-    ("delivery_ms_p50", "delivery, p50", "ms", _gate("delay_ms_p50")),
-    ("delivery_ms_p95", "delivery, p95", "ms", _gate("delay_ms_p95")),
-    ("delivery_ms_max", "delivery, longest", "ms", _gate("delay_ms_max")),
+    ("delivery_ms_mean", "study.row.delivery_mean", "ms", _gate("delay_ms_mean")),
+    ("delivery_ms_p50", "study.row.delivery_p50", "ms", _gate("delay_ms_p50")),
+    ("delivery_ms_p95", "study.row.delivery_p95", "ms", _gate("delay_ms_p95")),
+    ("delivery_ms_max", "study.row.delivery_longest", "ms", _gate("delay_ms_max")),
     (
         "spikes_over_500ms_count",
-        "over 500 ms",
+        "study.row.over_500_ms",
         "deliveries",
         lambda cell: _spikes(cell) if _arrived(cell) else None,
     ),
-    ("spikes_over_500ms_rate", "over 500 ms, rate", "share", _share(_spikes, _arrived)),
-    ("broadcast_messages_per_s", "deliveries", "1/s", _deliveries_per_s),
+    ("spikes_over_500ms_rate", "study.row.over_500_ms_rate", "share", _share(_spikes, _arrived)),
+    ("broadcast_messages_per_s", "unit.deliveries", "1/s", _deliveries_per_s),
     (
         "real_errors_rate",
-        "errors; lost",
+        "study.row.errors_lost",
         "share",
         _share(
             lambda cell: cell.level.total(lambda each: each.lost),
@@ -109,35 +110,35 @@ STRESS: tuple[Row, ...] = (
     ),
     (
         "connections_max",
-        "connections",
+        "unit.connections",
         "clients",
         lambda cell: min((each.connected for each in cell.level.trials), default=None),
     ),
-    ("handshake_ms_p50", "handshake; set-up, median", "ms", _gate("connect_ms_p50")),
-    (None, "handshake, p95", "ms", _gate("connect_ms_p95")),
+    ("handshake_ms_p50", "study.row.handshake_set_up_median", "ms", _gate("connect_ms_p50")),
+    (None, "load.r_handshake", "ms", _gate("connect_ms_p95")),
     (
         "redis_round_trip_ms_mean",
-        "Redis round trip, mean",
+        "study.row.redis_round_trip_mean",
         "ms",
         _mean_of(lambda cell: cell.ms(lambda each: each.ping_us)),
     ),
     (
         "event_loop_ms_mean",
-        "event loop, mean",
+        "study.row.event_loop_mean",
         "ms",
         _mean_of(lambda cell: cell.ms(lambda each: each.loop_us)),
     ),
-    (None, "event loop, p95", "ms", _p95_of(lambda cell: cell.ms(lambda each: each.loop_us))),
+    (None, "load.r_loop", "ms", _p95_of(lambda cell: cell.ms(lambda each: each.loop_us))),
     (
         "http_failure_rate",
-        "HTTP failures",
+        "study.row.http_failures",
         "share",
         _share(
             lambda cell: cell.total(lambda each: each.failed),
             lambda cell: cell.total(lambda each: each.asked),
         ),
     ),
-    (None, "HTTP requests", "count", lambda cell: cell.total(lambda each: each.asked)),
+    (None, "load.r_requests", "count", lambda cell: cell.total(lambda each: each.asked)),
     (None, SERVER_CPU, "us", _gate("cpu_per_delivery_us")),
     (None, REDIS_CPU, "us", lambda cell: median(cell.redis_cpu_us) if cell.redis_cpu_us else None),
 )
@@ -149,23 +150,23 @@ def _answers(outcome: str) -> Callable[[FigureCell], list[float]]:
 
 
 CACHE: tuple[Row, ...] = (
-    ("miss_ms_mean", "cache miss, mean", "ms", _mean_of(_answers("miss"))),
-    ("miss_ms_p95", "cache miss, p95", "ms", _p95_of(_answers("miss"))),
-    ("hit_ms_mean", "cache hit, mean", "ms", _mean_of(_answers("hit"))),
-    ("hit_ms_p95", "cache hit, p95", "ms", _p95_of(_answers("hit"))),
-    (None, "without a cache, mean", "ms", _mean_of(_answers(NO_CACHE))),
-    (None, "without a cache, p95", "ms", _p95_of(_answers(NO_CACHE))),
-    (None, "cache miss, within the server, mean", "ms", lambda cell: cell.in_server_ms("miss")),
-    (None, "cache hit, within the server, mean", "ms", lambda cell: cell.in_server_ms("hit")),
+    ("miss_ms_mean", "study.row.cache_miss_mean", "ms", _mean_of(_answers("miss"))),
+    ("miss_ms_p95", "study.row.cache_miss_p95", "ms", _p95_of(_answers("miss"))),
+    ("hit_ms_mean", "study.row.cache_hit_mean", "ms", _mean_of(_answers("hit"))),
+    ("hit_ms_p95", "study.row.cache_hit_p95", "ms", _p95_of(_answers("hit"))),
+    (None, "load.r_uncached", "ms", _mean_of(_answers(NO_CACHE))),
+    (None, "load.r_uncached_p95", "ms", _p95_of(_answers(NO_CACHE))),
+    (None, "load.r_miss", "ms", lambda cell: cell.in_server_ms("miss")),
+    (None, "load.r_hit", "ms", lambda cell: cell.in_server_ms("hit")),
     (
         None,
-        "cache hits, of all answers",
+        "load.r_hits",
         "share",
         _share(lambda cell: cell.answers("hit"), lambda cell: cell.answers("hit") + cell.answers("miss")),
     ),
     (
         "requests_per_s",
-        "requests",
+        "study.row.requests",
         "1/s",
         lambda cell: (
             cell.total(lambda each: each.asked) / sum(each.seconds for each in cell.probes)
@@ -176,16 +177,5 @@ CACHE: tuple[Row, ...] = (
 )
 """The study's Table 4."""
 
-STRESS_NOTE = (
-    "C1: broadcast within the process; C2: over Redis; C3: over Redis, with answers to GET /api/notifications kept there. "
-    "Delivery: from when a notification was due to the receive stamp of the user's kernel. Connections: the fewest that were "
-    "held when a trial began. Event loop: from asking for the server's time to its first stamp, 10 times a second, reading the "
-    "request included. Redis round trip: PING from the runner, 2 a second. CPU, for each notification that reached a user: the "
-    "server's over the same users idle; Redis' of all that its process did, of which C1 shows the part that is not the "
-    "notifications'."
-)
-CACHE_NOTE = (
-    "Asked 5 times a second at fixed times, each on a connection of its own and counted from when it was due, while "
-    "notifications go out; each of those ends what is kept. The study asked as fast as it was answered, with 300 users. "
-    "Without a cache, Siar answers from its own memory."
-)
+STRESS_NOTE = Message("load.stress_note")
+CACHE_NOTE = Message("load.cache_note")

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from app.core.messages import Message
+from app.i18n import LANGUAGES, speaker
 from app.lab.analysis.analyse import Analysis
 from app.lab.studies.published import study_of
 from app.lab.studies.redis import COLUMNS, STUDY
@@ -46,12 +48,16 @@ class Study:
     tables: tuple[StudyTable, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as a JSON object."""
-        values = asdict(self)
-        for table in values["tables"]:
-            for row in table["rows"]:
-                row["derived"] = sorted(row["derived"])
-        return values
+        """Return the fields as a JSON object, with texts in English."""
+        say = speaker(LANGUAGES[0])
+        hops = [{**asdict(each), "figure": say(each.figure)} for each in self.hops]
+        tables = [{**asdict(each), "title": say(each.title), "note": say(each.note)} for each in self.tables]
+        for table, values in zip(self.tables, tables, strict=True):
+            values["rows"] = [
+                {**asdict(row), "figure": say(row.figure), "derived": sorted(row.derived)}
+                for row in table.rows
+            ]
+        return {"hops": hops, "tables": tables}
 
 
 def study_with_run(analysis: Analysis, levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Study:
@@ -65,9 +71,9 @@ def study_with_run(analysis: Analysis, levels: Sequence[Level], probes: Sequence
     tables = []
     for users, transport in sorted(cells, reverse=True):
         columns = cells[users, transport]
-        words = f"{users} user{'s' if users != 1 else ''}"
-        tables.append(_table(f"Table 3: stress, {words}", "stress", STRESS, columns, STRESS_NOTE))
-        tables.append(_table(f"Table 4: HTTP cache, {words}", "http_cache", CACHE, columns, CACHE_NOTE))
+        stress, cache = (Message(key, {"users": users}) for key in ("load.table3", "load.table4"))
+        tables.append(_table(stress, "stress", STRESS, columns, STRESS_NOTE))
+        tables.append(_table(cache, "http_cache", CACHE, columns, CACHE_NOTE))
     return Study(hops_of(analysis, levels, redis_us), tuple(tables))
 
 
@@ -86,25 +92,25 @@ def _cell(
 
 
 def _table(
-    title: str,
-    name: str,
+    title: Message,
+    part: str,
     rows: Sequence[Row],
     columns: Sequence[FigureCell],
-    note: str,
+    note: Message,
 ) -> StudyTable:
-    published = study_of(STUDY)[name]
+    published = study_of(STUDY)[part]
     return StudyTable(
         title,
         COLUMNS,
         tuple(each.level.arm for each in columns),
         tuple(
             StudyRow(
-                words,
+                Message(name),
                 unit,
                 tuple(None if key is None else published[key][column] for column in COLUMNS),
-                tuple(figure(cell) for cell in columns),
+                tuple(of(cell) for cell in columns),
             )
-            for key, words, unit, figure in rows
+            for key, name, unit, of in rows
         ),
         note,
     )

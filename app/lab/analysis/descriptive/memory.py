@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import stdev
 
+from app.core.messages import Message, interval
 from app.lab.analysis.statistics.interval import Interval
 from app.lab.analysis.statistics.power import t_quantile
 from app.lab.analysis.statistics.quantile import mean
 from app.lab.analysis.statistics.signed_rank import pseudo_median, signed_rank_interval
 from app.lab.analysis.summary import AnalysedTrial
-from app.lab.analysis.words import interval, number
 
 KIB = 1024
 
@@ -62,21 +62,13 @@ class MemoryPerConnection:
     """The reason if there is no figure."""
 
     @property
-    def words(self) -> str:
+    def words(self) -> Message:
         """Return the figure with its interval, else its upper bound, else the reason why there is neither."""
         if self.unknown is None:
-            return f"{number(self.kib)} {interval(self.low_kib, self.high_kib)}"
+            return Message("cell.memory", {"n": self.kib, "i": interval(self.low_kib, self.high_kib)})
         if self.high_kib is not None and self.high_kib > 0:
-            return f"at most {number(self.high_kib)}"
-        return REASONS[self.unknown]
-
-
-REASONS = {
-    WithoutFigure.NOT_RECORDED: "not recorded",
-    WithoutFigure.ONE_COUNT: "one count of clients",
-    WithoutFigure.ONE_REPETITION: "one repetition",
-    WithoutFigure.WITHIN_NOISE: "none seen",
-}
+            return Message("cell.memory.at_most", {"n": self.high_kib})
+        return Message(f"cell.memory.{self.unknown}")
 
 
 def memory_per_connection(trials: Sequence[AnalysedTrial]) -> MemoryPerConnection:

@@ -1,22 +1,32 @@
-"""Published figures next to this run's, as blocks of the report."""
+"""Published figures of studies next to the run's, as parts of its report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.core.messages import Message
+from app.core.messages import Message, Text
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.words import number
-from app.lab.report.document import Block, Folded, Heading, Kind, Listing, Numbers, Paragraph, Table
+from app.lab.analysis.words import unit_text
+from app.lab.report.document import (
+    Block,
+    Folded,
+    Heading,
+    Kind,
+    Listing,
+    Numbers,
+    Paragraph,
+    Table,
+    headings_of,
+)
 from app.lab.studies.registry import all_study_tables
 from app.lab.studies.tables import StudyRow, StudyTable
 
-INTRODUCTION = Message("figure.published.intro.each_study_s_figures_as_they_were_published__and")
+INTRODUCTION = Message("study.intro")
 
 COUNTED = ("count", "deliveries", "clients", "probes")
 """Units of counts, which are shown as whole numbers."""
 
-WHY = Message("figure.published.why.why_the_two_may_differ")
+WHY = Message("study.why")
 
 
 def published_blocks(analysis: Analysis) -> Iterator[Block]:
@@ -32,23 +42,24 @@ def published_blocks(analysis: Analysis) -> Iterator[Block]:
         yield Folded(WHY, (Listing(study.differences),))
 
 
-def beside_table(table: StudyTable, *, prefix: str = "published,") -> Table:
-    """Return a study's table as texts. `prefix` is before the name of a published column."""
-    headings = ("figure", "unit", *(f"{prefix} {name}" for name in table.published), *table.measured)
+def beside_table(table: StudyTable, *, short: bool = False) -> Table:
+    """Return a study's figures next to the run's as a table of a report; `short`: with headings for a narrow page."""
+    key = "study.published.short" if short else "study.published"
+    published = (Message(key, {"name": name}) for name in table.published)
+    headings = (*headings_of("figure", "unit"), *published, *table.measured)
     return Table(headings, [_cells(row) for row in table.rows], frozenset({0, 1}))
 
 
-def _cells(row: StudyRow) -> tuple[str, ...]:
-    published = [
-        _printed(value) + (" *" if place in row.derived else "") for place, value in enumerate(row.published)
-    ]
-    return (row.figure, row.unit, *published, *map(_count if row.unit in COUNTED else number, row.measured))
+def _cells(row: StudyRow) -> tuple[Text, ...]:
+    published = [_printed(value, derived=place in row.derived) for place, value in enumerate(row.published)]
+    measured = map(_count, row.measured) if row.unit in COUNTED else row.measured
+    return (row.figure, unit_text(row.unit), *published, *measured)
 
 
-def _printed(value: float | None) -> str:
-    """Return a published value with the digits that it was printed with."""
-    return number(value) if value is None else f"{value:.10g}"
+def _printed(value: float | None, *, derived: bool) -> Text:
+    """Return a published value with the digits that it was printed with; a star marks a derived one."""
+    return None if value is None else Message("cell.derived" if derived else "cell.as_written", {"n": value})
 
 
-def _count(value: float | None) -> str:
-    return number(value) if value is None else str(round(value))
+def _count(value: float | None) -> int | None:
+    return None if value is None else round(value)

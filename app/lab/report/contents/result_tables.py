@@ -1,4 +1,4 @@
-"""Tables of a run's result: summary, parts of the delay, phones, trials, and conditions."""
+"""A report's tables of the run's result: summary, parts of the delay, phones, trials, and conditions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from app.core.messages import Message, Text
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.summary import AnalysedTrial
-from app.lab.analysis.words import arm_title, number, pseudonym
+from app.lab.analysis.words import arm_title, pseudonym
 from app.lab.report.document import Table, headings_of
 
 
 def summary_table(analysis: Analysis) -> Table:
-    """Return one row per arm and count of clients, pooled over valid blocks."""
+    """Return the table of delays, losses and CPU use: a row per arm and count of clients, pooled over valid blocks."""
     headings = headings_of(
-        *("arm", "clients", "n", "mean_ms", "median_ms", "p95_ms", "p99_ms", "max_ms", "kernel_median_ms"),
+        *(
+            "transport",
+            "clients",
+            "n",
+            "mean_ms",
+            "median_ms",
+            "p95_ms",
+            "p99_ms",
+            "max_ms",
+            "kernel_median_ms",
+        ),
         *(
             "jitter_ms",
             "lost",
@@ -27,11 +37,11 @@ def summary_table(analysis: Analysis) -> Table:
     )
     rows = [
         (
-            *(arm_title(row.arm), str(row.clients), str(row.samples)),
-            *(number(row.delay_ms_mean), number(row.delay_ms_p50), number(row.delay_ms_p95)),
-            *(number(row.delay_ms_p99), number(row.delay_ms_max), number(row.kernel_delay_ms_p50)),
-            *(number(row.jitter_ms), str(row.lost), str(row.late), str(row.duplicates)),
-            *(number(row.cpu_per_delivery_us), number(row.delta_points), number(row.cpu_percent_points)),
+            *(arm_title(row.arm), row.clients, row.samples),
+            *(row.delay_ms_mean, row.delay_ms_p50, row.delay_ms_p95),
+            *(row.delay_ms_p99, row.delay_ms_max, row.kernel_delay_ms_p50),
+            *(row.jitter_ms, row.lost, row.late, row.duplicates),
+            *(row.cpu_per_delivery_us, row.delta_points, row.cpu_percent_points),
         )
         for row in analysis.summary
     ]
@@ -42,18 +52,18 @@ def split_table(analysis: Analysis) -> Table | None:
     """Return the parts of the delay, one row per arm and count of clients; `None` when they were not recorded."""
     rows = [
         (
-            *(arm_title(row.arm), str(row.clients)),
-            *(number(parts.source_ms_p50), number(parts.server_ms_p50), number(parts.network_ms_p50)),
-            *(number(parts.client_ms_p50), number(parts.spread_ms_p50), number(parts.rtt_ms_p50)),
-            *(number(parts.wire_bytes_per_notification), number(parts.segments_per_notification)),
-            str(parts.retransmissions),
+            *(arm_title(row.arm), row.clients),
+            *(parts.source_ms_p50, parts.server_ms_p50, parts.network_ms_p50),
+            *(parts.client_ms_p50, parts.spread_ms_p50, parts.rtt_ms_p50),
+            *(parts.wire_bytes_per_notification, parts.segments_per_notification),
+            parts.retransmissions,
         )
         for row in analysis.summary
         if (parts := row.split) is not None
     ]
     headings = headings_of(
         *(
-            "arm",
+            "transport",
             "clients",
             "source_ms",
             "server_ms",
@@ -68,7 +78,11 @@ def split_table(analysis: Analysis) -> Table | None:
 
 
 def phones_table(analysis: Analysis) -> Table | None:
-    """Return the phones that took part, their properties, and their counts of trials; `None` without phones."""
+    """Return a table with a row per phone that took part; `None` without phones.
+
+    It has what the phone reported of itself, the number of trials in which it took part, and the number of those that
+    it made invalid.
+    """
     rows = []
     for phone in analysis.phones:
         client = int(str(phone.get("client", 0)))
@@ -79,7 +93,7 @@ def phones_table(analysis: Analysis) -> Table | None:
                 *(pseudonym(client), _said(phone.get("model")), _said(phone.get("browser"))),
                 *(_said(phone.get("secure_context")), _said(phone.get("wake_lock"))),
                 *(_figure(phone.get("timer_step_us")), _figure(phone.get("rtt_ms"))),
-                *(_figure(phone.get("radio_jitter_ms")), str(len(own)), str(len(void))),
+                *(_figure(phone.get("radio_jitter_ms")), len(own), len(void)),
             )
         )
     headings = headings_of(
@@ -90,7 +104,7 @@ def phones_table(analysis: Analysis) -> Table | None:
 
 
 def _is_void_by(client: int, record: TrialRecord) -> bool:
-    """Tell whether this participant made a trial invalid; one without a report on a trial that began did."""
+    """Return True if this phone made a trial invalid; a phone without a report on a trial that began did so."""
     report = next((each for each in record.lifecycle_reports if each.client == client), None)
     return record.published > 0 if report is None else _is_at_fault(report)
 
@@ -102,15 +116,19 @@ def _is_at_fault(report: LifecycleReport) -> bool:
 def _said(value: object) -> Text:
     if isinstance(value, bool):
         return Message("cell.yes" if value else "cell.no")
-    return "-" if value is None else str(value)
+    return None if value is None else str(value)
 
 
-def _figure(value: object) -> str:
-    return number(float(value)) if isinstance(value, int | float) else "-"
+def _figure(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
 
 
 def trial_table(analysis: Analysis) -> Table:
-    """Return every trial, invalid ones included."""
+    """Return a table with a row per trial, invalid ones included, in the order in which they ran.
+
+    It has delay, jitter, losses, clock bound, lag of the source, CPU per delivery, codes of warnings and, in a run of
+    phones, the pseudonyms of those that took part.
+    """
     headings = headings_of(
         *("trial", "block", "clients", "arm", "median_ms", "jitter_ms", "lost", "late", "duplicates"),
         *(
@@ -134,29 +152,29 @@ def trial_table(analysis: Analysis) -> Table:
 def _trial(trial: AnalysedTrial) -> tuple[Text, ...]:
     spec, metrics = trial.record.spec, trial.metrics
     return (
-        *(str(spec.index), str(spec.block), str(spec.clients), arm_title(spec.arm)),
-        *(number(metrics.delay_ms.p50), number(metrics.jitter_ms)),
-        *(str(metrics.lost), str(metrics.late), str(metrics.duplicates), str(metrics.out_of_order)),
+        *(spec.index, spec.block, spec.clients, arm_title(spec.arm)),
+        *(metrics.delay_ms.p50, metrics.jitter_ms),
+        *(metrics.lost, metrics.late, metrics.duplicates, metrics.out_of_order),
         *(
-            number(metrics.clock_bound_ms),
-            number(metrics.source_lag_ms_p99),
-            number(trial.cpu.per_delivery_us),
+            metrics.clock_bound_ms,
+            metrics.source_lag_ms_p99,
+            trial.cpu.per_delivery_us,
         ),
         Message("cell.yes" if trial.valid else "cell.no"),
-        ", ".join(warning.code for warning in trial.warnings) or "-",
+        ", ".join(warning.code for warning in trial.warnings) or None,
     )
 
 
 def conditions_table(conditions: dict[str, object]) -> Table:
-    """Return conditions as they were recorded, nested ones by dotted names."""
-    return Table(headings_of("condition", "value"), _flat("", conditions), frozenset({0, 1}), verbatim=True)
+    """Return a table of a run's conditions as they were recorded, nested ones by dotted names."""
+    return Table(headings_of("condition", "value"), _flat("", conditions), frozenset({0, 1}))
 
 
-def _flat(prefix: str, values: dict[str, object]) -> list[tuple[str, str]]:
-    rows: list[tuple[str, str]] = []
+def _flat(prefix: str, values: dict[str, object]) -> list[tuple[str, str | None]]:
+    rows: list[tuple[str, str | None]] = []
     for name, value in values.items():
         if isinstance(value, dict):
             rows += _flat(f"{prefix}{name}.", value)
         else:
-            rows.append((f"{prefix}{name}", "-" if value is None else str(value)))
+            rows.append((f"{prefix}{name}", None if value is None else str(value)))
     return rows

@@ -98,9 +98,7 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
         ]
         yield _section("phones", Message("section.phones"), blocks)
     yield _section("study", Message("section.study"), _study(analysis))
-    yield _section(
-        "published", Message("figure.published.title.published_beside_measured"), published_blocks(analysis)
-    )
+    yield _section("published", Message("section.published"), published_blocks(analysis))
     figures = (
         *(curve_figure(analysis), nines_figure(analysis)),
         *(boxes_figure(analysis), time_figure(analysis)),
@@ -126,13 +124,14 @@ def _verdict(analysis: Analysis) -> Iterator[Block]:
     if not analysis.verdicts:
         yield Paragraph(Message("report.alone"))
         return
-    yield _findings(analysis, analysis.verdicts, main=True)
+    yield findings(analysis, analysis.verdicts, main=True)
     yield Heading(Message("section.secondary"))
-    yield _findings(analysis, [each for each in analysis.comparisons if each.family == "secondary"])
+    yield findings(analysis, [each for each in analysis.comparisons if each.family == "secondary"])
     yield _drawn(analysis, forest_figure(analysis))
 
 
-def _findings(analysis: Analysis, comparisons: Sequence[Comparison], *, main: bool = False) -> Findings:
+def findings(analysis: Analysis, comparisons: Sequence[Comparison], *, main: bool = False) -> Findings:
+    """Return the verdict of each comparison in words."""
     found = tuple(
         Finding(
             sentence(each, noun=analysis.noun),
@@ -147,7 +146,12 @@ def _warnings(analysis: Analysis) -> Iterator[Block]:
     if not analysis.warnings:
         yield Paragraph(Message("report.none"))
         return
-    yield Cautions(
+    yield cautions(analysis)
+
+
+def cautions(analysis: Analysis) -> Cautions:
+    """Return every warning of a run with its advice."""
+    return Cautions(
         tuple(
             Caution(*warning_lines(group), void=group.first.severity is Severity.VOID)
             for group in analysis.warnings
@@ -169,7 +173,8 @@ def _summary(analysis: Analysis) -> Iterator[Block]:
 def _study(analysis: Analysis) -> Iterator[Block]:
     """Yield the figures of the study whose experiment the run repeats, with this run's values."""
     study = repeated_study()
-    yield Paragraph(f"{study.title}, {', '.join(study.authors)}, {study.institution} ({study.setup}).")
+    cited = ", ".join((study.title, *study.authors, study.institution))
+    yield Paragraph(Message("study.cited", {"study": cited, "setup": study.setup}))
     yield Paragraph(Message("note.scale"))
     yield Paragraph(FAULTS[0], Kind.WARNING)
     yield Folded(Message("section.faults"), (Listing(FAULTS[1:]),))
@@ -204,9 +209,9 @@ def _factors(analysis: Analysis) -> Iterator[Block]:
 
 def _characteristics(analysis: Analysis) -> Iterator[Block]:
     rows = descriptive_rows(analysis)
-    for name, table in characteristic_tables(analysis, rows):
-        yield Heading(name.capitalize())
-        yield Numbers(f"Figures of {name}", table)
+    for characteristic, table in characteristic_tables(analysis, rows):
+        yield Heading(Message(f"section.characteristic.{characteristic}"))
+        yield Numbers(Message(f"section.table.{characteristic}"), table)
     formulas = Numbers(Message("section.table.formulas"), formulas_table())
     yield Folded(Message("section.formulas"), (formulas,))
     yield Heading(Message("section.seconds"))

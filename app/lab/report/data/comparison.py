@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from app.i18n import LANGUAGES, text
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparable import objections, setting_differences
 from app.lab.analysis.compare_runs import RunShift, compare_runs, regressions
@@ -28,9 +29,9 @@ def compared_json(analyses: Sequence[Analysis]) -> dict[str, Any]:
             {"name": each.name, "weight": each.weight.value, "values": list(each.values)}
             for each in setting_differences(runs)
         ],
-        "objections": list(objections(runs)),
+        "objections": [text(each, LANGUAGES[0]) for each in objections(runs)],
         "rows": [_row_json(each) for each in rows],
-        "regressions": [change_sentence(each) for each in regressions(rows)],
+        "regressions": [text(change_sentence(each), LANGUAGES[0]) for each in regressions(rows)],
     }
 
 
@@ -40,5 +41,5 @@ def _row_json(row: RunShift) -> dict[str, Any]:
         "arm": row.arm.name,
         "less": row.less.name if row.less else None,
         "change": row.change.value,
-        "text": change_sentence(row),
+        "text": text(change_sentence(row), LANGUAGES[0]),
     }

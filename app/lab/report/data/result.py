@@ -32,7 +32,7 @@ from app.lab.analysis.words import pseudonym
 from app.lab.report.data.headline import headline_json, verdict_json
 from app.lab.report.figures.factors import arm_shares, factor_tables
 from app.lab.studies.registry import all_study_tables
-from app.lab.studies.tables import StudyTables
+from app.lab.studies.tables import study_json
 
 SCHEMA = 1
 
@@ -253,12 +253,4 @@ def factors_json(analysis: Analysis) -> list[dict[str, Any]]:
 
 def published_json(analysis: Analysis) -> list[dict[str, Any]]:
     """Return every study's figures next to this run's. `derived` lists indices into `published`."""
-    return [_study_json(study) for study in all_study_tables(analysis)]
-
-
-def _study_json(study: StudyTables) -> dict[str, Any]:
-    values = asdict(study)
-    for table in values["tables"]:
-        for row in table["rows"]:
-            row["derived"] = sorted(row["derived"])
-    return values
+    return [study_json(study) for study in all_study_tables(analysis)]

@@ -1,30 +1,29 @@
-"""Figures of the evidence for verdicts: block differences with their intervals, and distributions of delay."""
+"""A report's figures of the evidence for verdicts: differences of arms with intervals, and distributions of delay."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.core.messages import Message, Text
+from app.core.messages import Message, Text, clauses, interval
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison
 from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.summary import CURVE_POINTS_MAX
-from app.lab.analysis.words import METRIC_WORDS, arm_title, clients, count_of, interval, number
+from app.lab.analysis.words import METRIC_UNITS, arm_title, clients, metric, metric_title, with_unit
 from app.lab.report.document import Drawing, Figure, Table, headings_of
-from app.lab.report.figures.series import rows_at, rows_legend
-from app.lab.report.labels import left_for
+from app.lab.report.figures.series import DELAY_MS, described_value, median_described, rows_at, rows_legend
 from app.lab.report.panel import Axis, Panel, Picture
 from app.lab.report.statements import verdict_words
 
 CURVE_SHARE = 0.99
-"""Share of samples up to which the axis of a distribution reaches, so that an outlier does not flatten the rest."""
+"""Share of the delays up to which the axis of a distribution reaches, so that an outlier does not flatten the rest."""
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
-"""Quantiles in a distribution's table; they describe pooled samples."""
+"""Quantiles, 0 to 1, in a distribution's table; they describe the delays of all valid blocks together."""
 
 
 def forest_figure(analysis: Analysis) -> Figure:
-    """Return the figure of all block differences with their intervals and margins."""
+    """Return the figure of differences between arms, with intervals and margins: a drawing per metric and arm."""
     groups: dict[tuple[str, str], list[Comparison]] = {}
     for each in analysis.comparisons:
         groups.setdefault((each.metric, each.b.name), []).append(each)
@@ -33,26 +32,27 @@ def forest_figure(analysis: Analysis) -> Figure:
         Message("figure.forest"),
         Message("caption.forest"),
         tuple(drawings),
-        difference_table(analysis.comparisons),
+        difference_table(analysis),
     )
 
 
 def curve_figure(analysis: Analysis) -> Figure:
-    """Return the figure of delay distributions at each count of clients."""
+    """Return the figure of delay distributions: a drawing per count of clients, a line per arm."""
     counts = analysis.client_counts
     return Figure(
         Message("figure.curves"),
-        "All samples of the valid blocks, pooled: it describes, and proves nothing. Marker: median. The axis reaches to "
-        f"the {100 * CURVE_SHARE:g} % point at least; the longest delays are in the last column of the table. Thinned to at "
-        f"most {CURVE_POINTS_MAX} evenly spaced ranks, the first and the last among them.",
+        Message("caption.curves", {"n": 100 * CURVE_SHARE, "n2": CURVE_POINTS_MAX}),
         tuple(Drawing(clients(count), _curves(analysis, count)) for count in counts),
         Table(
-            ("arm", "clients", *(f"{share:.0%} ms" for share in SHARES)),
+            (
+                *headings_of("transport", "clients"),
+                *(Message("heading.percent_ms", {"n": round(100 * share)}) for share in SHARES),
+            ),
             [
                 (
                     arm_title(row.arm),
-                    str(count),
-                    *(number(_quantile(row.curve.delay_ms, share)) for share in SHARES),
+                    count,
+                    *(_quantile(row.curve.delay_ms, share) for share in SHARES),
                 )
                 for count in counts
                 for _, row in rows_at(analysis, count)
@@ -61,44 +61,43 @@ def curve_figure(analysis: Analysis) -> Figure:
     )
 
 
-def difference_table(comparisons: Sequence[Comparison]) -> Table:
-    """Return the paired differences with their intervals, margins and verdicts."""
+def difference_table(analysis: Analysis) -> Table:
+    """Return a table of differences between arms, with intervals, margins and verdicts: a row per comparison."""
     headings = headings_of(
         *("metric", "clients", "b_-_a", "difference", "95_%_interval", "holm_level_%", "holm_interval"),
         *("90_%_interval", "margin_±", "equivalent", "blocks", "verdict"),
     )
-    return Table(headings, [_difference(each) for each in comparisons], frozenset({0, 2, 9, 11}))
+    return Table(headings, [_difference(each) for each in analysis.comparisons], frozenset({0, 2, 9, 11}))
 
 
 def _difference(comparison: Comparison) -> tuple[Text, ...]:
-    words = METRIC_WORDS[comparison.metric]
     holm, same = comparison.holm_interval, comparison.equivalence_interval
     return (
-        f"{words.short}, {words.unit}",
-        str(comparison.clients),
+        with_unit(metric(comparison.metric), METRIC_UNITS[comparison.metric]),
+        comparison.clients,
         difference_title(comparison),
-        number(comparison.estimate),
+        comparison.estimate,
         interval(comparison.interval.low, comparison.interval.high),
-        number(100 * holm.level),
+        100 * holm.level,
         interval(holm.low, holm.high),
         interval(same.low, same.high),
-        number(comparison.margin),
+        comparison.margin,
         Message("cell.yes" if comparison.equivalent else "cell.no"),
-        str(comparison.blocks),
+        comparison.blocks,
         verdict_words(comparison),
     )
 
 
 def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
-    first, words = group[0], METRIC_WORDS[group[0].metric]
+    first, unit, quantity = group[0], METRIC_UNITS[group[0].metric], metric_title(group[0].metric)
+    difference = difference_title(first)
     rows = sorted(group, key=lambda each: -each.clients)
     reach = [abs(value) for each in rows for value in _ends(each)]
     limit = 1.1 * max(reach, default=1.0) or 1.0
     panel = Panel(
-        Axis(f"{difference_title(first)}, {words.unit}", -limit, limit),
+        Axis(with_unit(difference, unit), -limit, limit),
         Axis.categories("", [clients(each.clients) for each in rows]),
         height_px=64 + 34 * len(rows),
-        left_px=left_for(count_of(each.clients, "client") for each in rows),
     )
     for place, each in enumerate(rows):
         if each.margin is not None:
@@ -113,16 +112,20 @@ def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
             panel.ends(place, same.low, same.high)
         if each.estimate is not None:
             panel.estimate(each.estimate, place)
-    described = "; ".join(
-        f"{count_of(each.clients, 'client')}: {number(each.estimate)} {words.unit}" for each in group
+    described = clauses(described_value(clients(each.clients), each.estimate, unit) for each in group)
+    title = Message("figure.forest.title", {"quantity": quantity, "difference": difference})
+    heading = Message(
+        "figure.forest.drawing",
+        {"quantity": with_unit(quantity, unit), "arm": arm_title(first.b), "arm1": arm_title(first.a)},
     )
-    picture = Picture(panel, name, title=f"{words.title}: {difference_title(first)}", description=described)
-    sides = f"left: {arm_title(first.b)} lower, right: {arm_title(first.a)} lower"
-    return Drawing(f"{words.title}, {words.unit} ({sides})", picture)
+    return Drawing(heading, Picture(panel, name, title, described))
 
 
 def _ends(comparison: Comparison) -> list[float]:
-    """Return all values that are drawn. With five blocks only the 90 % interval exists, so it has to be included."""
+    """Return all values that are drawn for a comparison, so that the axis holds them.
+
+    With five blocks only the 90 % interval exists, so it has to be included.
+    """
     intervals = (comparison.interval, comparison.holm_interval, comparison.equivalence_interval)
     ends = (
         *(comparison.estimate, comparison.margin),
@@ -134,7 +137,7 @@ def _ends(comparison: Comparison) -> list[float]:
 def _curves(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     tops = [top for _, row in rows if (top := _quantile(row.curve.delay_ms, CURVE_SHARE)) is not None]
-    x = Axis.from_zero("delay, ms", tops)
+    x = Axis.from_zero(DELAY_MS, tops)
     panel = Panel(x, Axis(Message("figure.curves.axis"), 0.0, 1.0), rows_legend(rows))
     for series, row in rows:
         points = zip(row.curve.delay_ms, row.curve.share, strict=True)
@@ -143,7 +146,7 @@ def _curves(analysis: Analysis, count: int) -> Picture:
             panel.marker(row.delay_ms_p50, 0.5, series)
     if not tops:
         panel.note(Message("figure.empty"))
-    described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
+    described = clauses(median_described(row) for _, row in rows)
     return Picture(
         panel,
         f"curve{count}",

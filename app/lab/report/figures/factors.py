@@ -1,10 +1,10 @@
-"""The figure of factor effects: how much of the difference between arms each factor explains."""
+"""A report's figure and tables of factor effects: how much of the difference between arms each factor explains."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.core.messages import Message
+from app.core.messages import Message, Text, clauses, interval
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.factors import (
     Contribution,
@@ -15,52 +15,51 @@ from app.lab.analysis.comparison.factors import (
     contributions,
     factor_table,
 )
-from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
+from app.lab.analysis.words import METRIC_UNITS, arm_title, metric, metric_title, with_unit
 from app.lab.report.document import Drawing, Figure, Table, headings_of
-from app.lab.report.labels import left_for, row_name
+from app.lab.report.figures.series import described_value
 from app.lab.report.panel import Axis, Panel, Picture
+from app.lab.report.statements import p_value
 
 METRICS = ("delay_ms_p50", "cpu_per_delivery_us")
 
 ROWS_DRAWN_MAX = 16
-"""Effects that fit a page; the table has all of them."""
-
-NOTE = (
-    "Each row is a difference within blocks: a main effect is what changes when only this factor does, averaged over all arms "
-    "and counts of clients that allow it; an interaction is how much of one factor's effect depends on the other. Intervals are "
-    "exact, 95 %, not adjusted; p is Holm-adjusted over the table. Exploratory: the verdict is above."
-)
+"""Most effects in a drawing, so that it fits a page; the table has all of them."""
 
 
 def factor_tables(analysis: Analysis) -> tuple[FactorTable, ...]:
-    """Return the factors' effects on each metric; none for a run with one arm."""
+    """Return a table of the factors' effects for each of `METRICS`; none for a run with one arm."""
     if len(analysis.run.plan.arms) < 2:
         return ()
     return tuple(factor_table(metric, _trials(analysis, metric)) for metric in METRICS)
 
 
 def factor_figure(analysis: Analysis, tables: Sequence[FactorTable]) -> Figure | None:
-    """Return a forest plot of the effects with their table; `None` where no factor varies."""
+    """Return a forest plot of the factors' effects, with their table; `None` if there is none to draw.
+
+    That is so where no factor varies, or each only together with another. `tables`: from `factor_tables`; each that has
+    effects gives a drawing.
+    """
     if not any(table.effects for table in tables):
         return None
     drawings = tuple(_forest(f"factors{index}", table) for index, table in enumerate(tables) if table.effects)
-    return Figure(Message("figure.factors"), NOTE + _confounded(tables), drawings, effects_table(tables))
+    return Figure(Message("figure.factors"), _note(tables), drawings, effects_table(tables))
 
 
 def effects_table(tables: Sequence[FactorTable]) -> Table:
-    """Return every effect on every metric."""
+    """Return a table with a row per effect of a factor on a metric."""
     headings = headings_of(
         *("metric", "kind", "factor", "from", "to", "effect", "95_%_interval", "holm_p"),
         *("pairs_per_block", "blocks"),
     )
     rows = [
         (
-            *(_metric(table.metric), effect.kind, " x ".join(effect.factors)),
-            ", ".join(_level(low) for low, _ in effect.levels),
-            ", ".join(_level(high) for _, high in effect.levels),
-            *(number(effect.estimate), interval(effect.interval.low, effect.interval.high)),
-            *("< 0.001" if effect.p_holm < 0.001 else number(effect.p_holm), str(effect.cells)),
-            str(effect.blocks),
+            *(_metric(table.metric), Message(f"cell.{effect.kind}"), _factors(effect)),
+            clauses(_level(low) for low, _ in effect.levels),
+            clauses(_level(high) for _, high in effect.levels),
+            *(effect.estimate, interval(effect.interval.low, effect.interval.high)),
+            *(p_value(effect.p_holm), effect.cells),
+            effect.blocks,
         )
         for table in tables
         for effect in table.effects
@@ -69,37 +68,47 @@ def effects_table(tables: Sequence[FactorTable]) -> Table:
 
 
 def share_table(analysis: Analysis) -> Table | None:
-    """Return each factor's share of the arms' differences from the first; `None` where no arm differs in several factors."""
+    """Return a table of how much each factor adds to an arm's difference from the first arm.
+
+    `None` if no arm differs from the first in more than one factor.
+    """
     headings = headings_of(
-        "metric", "clients", "difference", "factor", "from", "to", "share_of_it", "95_%_interval"
+        *("metric", "clients", "difference", "factor", "from", "to", "share_of_it", "95_%_interval")
     )
     rows = [
         (
-            *(_metric(metric), str(clients), title, part.factor, _level(part.before), _level(part.after)),
-            *(number(part.estimate), interval(part.interval.low, part.interval.high)),
+            *(_metric(name), clients, title, _factor(part.factor), _level(part.before), _level(part.after)),
+            *(part.estimate, interval(part.interval.low, part.interval.high)),
         )
-        for metric, clients, title, parts in arm_shares(analysis)
+        for name, clients, title, parts in arm_shares(analysis)
         for part in parts
     ]
     return Table(headings, rows, frozenset({0, 2, 3, 4, 5})) if rows else None
 
 
 def arm_shares(analysis: Analysis) -> list[tuple[str, int, str, tuple[Contribution, ...]]]:
-    """Return (metric, clients, difference, contributions of factors) of arms that differ from the first in several factors."""
+    """Return tuples (metric, clients, name of the difference, contribution of each factor).
+
+    There is one for each of `METRICS`, each arm but the first, and each count of clients, in this order, but only for
+    arms that differ from the first in more than one factor.
+    """
     arms = analysis.run.plan.arms
     found = []
-    for metric in METRICS:
-        trials = _trials(analysis, metric)
+    for name in METRICS:
+        trials = _trials(analysis, name)
         for b in arms[1:]:
             for clients in analysis.client_counts:
                 parts = contributions(trials, arms[0], b, clients)
                 if len(parts) > 1:
-                    found.append((metric, clients, f"{arm_title(b)} - {arm_title(arms[0])}", parts))
+                    found.append((name, clients, f"{arm_title(b)} - {arm_title(arms[0])}", parts))
     return found
 
 
 def _trials(analysis: Analysis, metric: str) -> list[Trial]:
-    """Return trials in the order of the plan's arms, so that the first arm's levels are the baseline."""
+    """Return one metric of each trial of a valid block, by count of clients, then in the plan's order of arms.
+
+    The first arm at the smallest count thus has the levels with which others are compared.
+    """
     order = {arm.name: place for place, arm in enumerate(analysis.run.plan.arms)}
     found = [
         Trial(
@@ -116,7 +125,7 @@ def _trials(analysis: Analysis, metric: str) -> list[Trial]:
 
 def _forest(name: str, table: FactorTable) -> Drawing:
     rows = table.effects[:ROWS_DRAWN_MAX][::-1]  # the axis counts from below
-    words = METRIC_WORDS[table.metric]
+    unit = METRIC_UNITS[table.metric]
     ends = [
         abs(value)
         for each in rows
@@ -124,12 +133,10 @@ def _forest(name: str, table: FactorTable) -> Drawing:
         if value is not None
     ]
     limit = 1.1 * max(ends, default=1.0) or 1.0
-    names = [row_name(_label(each)) for each in rows]
     panel = Panel(
-        Axis(f"effect, {words.unit}", -limit, limit),
-        Axis.categories("", names),
+        Axis(with_unit(Message("heading.effect"), unit), -limit, limit),
+        Axis.categories("", [_label(each) for each in rows]),
         height_px=64 + 34 * len(rows),
-        left_px=left_for(names),
     )
     panel.upright(0.0)
     for place, each in enumerate(rows):
@@ -137,32 +144,45 @@ def _forest(name: str, table: FactorTable) -> Drawing:
             panel.range_along(place, each.interval.low, each.interval.high, thin=False)
         if each.estimate is not None:
             panel.estimate(each.estimate, place)
-    described = "; ".join(f"{_label(each)}: {number(each.estimate)} {words.unit}" for each in rows)
-    picture = Picture(panel, name, title=f"Effects on {words.short}", description=described)
-    return Drawing(f"{words.title}, {words.unit}", picture)
+    described = clauses(described_value(_label(each), each.estimate, unit) for each in rows)
+    title = Message("figure.factors.title", {"metric": metric(table.metric)})
+    return Drawing(with_unit(metric_title(table.metric), unit), Picture(panel, name, title, described))
 
 
-def _label(effect: Effect) -> str:
+def _label(effect: Effect) -> Text:
     if effect.kind == "interaction":
-        return " x ".join(effect.factors)
+        return _factors(effect)
     (low, high), *_ = effect.levels
-    return f"{effect.factors[0]}: {_level(low)} > {_level(high)}"
+    args = {"factor": _factors(effect), "from": _level(low), "to": _level(high)}
+    return Message("figure.factors.label", args)
 
 
-def _confounded(tables: Sequence[FactorTable]) -> str:
-    """Return a sentence on factors that never change alone, or nothing."""
-    names = list(dict.fromkeys(name for table in tables for name in table.confounded))
+def _note(tables: Sequence[FactorTable]) -> Message:
+    """Return the caption: how to read the table of effects, and which factors never change alone."""
+    names = tuple(map(_factor, dict.fromkeys(name for table in tables for name in table.confounded)))
+    note = Message("note.factors")
     if not names:
-        return ""
-    verb = "changes" if len(names) == 1 else "change"
-    return f" Never {verb} alone, so that no effect can be told: {listing(names)} ({count_of(len(names), 'factor')})."
+        return note
+    args = {"note": note, "list": names, "count": len(names)}
+    return Message(f"note.factors.confounded.{'changes' if len(names) == 1 else 'change'}", args)
 
 
-def _level(level: Level) -> str:
-    """Return a level's text; a factor that the arm does not set has the value of the plan or the server."""
-    return "as set" if level is None else str(level).lower() if isinstance(level, bool) else str(level)
+def _factors(effect: Effect) -> Text:
+    """Return the title of a main effect's factor, or of an interaction's two."""
+    first, *others = map(_factor, effect.factors)
+    return Message("cell.factors", {"factor": first, "factor1": others[0]}) if others else first
 
 
-def _metric(metric: str) -> str:
-    words = METRIC_WORDS[metric]
-    return f"{words.short}, {words.unit}"
+def _factor(name: str) -> Text:
+    return Message(f"heading.{name}") if name in ("transport", "clients") else name
+
+
+def _level(level: Level) -> Text:
+    """Return a factor's value for display; `None` (the arm does not set it) is shown as that of plan or server."""
+    if isinstance(level, bool):
+        return Message(f"cell.{str(level).lower()}")
+    return Message("cell.as_set") if level is None else Message("cell.as_written", {"n": level})
+
+
+def _metric(name: str) -> Message:
+    return with_unit(metric(name), METRIC_UNITS[name])

@@ -1,39 +1,42 @@
-"""Figures of the shape of delays: tail quantiles by nines, a box plot for each client, and cost by writing order."""
+"""A report's figures of the shape of delays: tail quantiles, a box plot per client, and delay by order of writing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TypeVar
 
-from app.core.messages import Message
+from app.core.messages import Message, Text, clauses
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.shapes import HALF, ClientBox, Nine, boxes, places, tails
 from app.lab.analysis.metrics.positions import PositionFigures
 from app.lab.analysis.statistics.quantile import median
-from app.lab.analysis.words import arm_title, clients, count_of, number
+from app.lab.analysis.words import arm_title, clients
 from app.lab.report.document import Drawing, Figure, Table, headings_of
-from app.lab.report.figures.series import category_shift, rows_at, rows_legend
+from app.lab.report.figures.series import DELAY_MS, category_shift, median_described, rows_at, rows_legend
 from app.lab.report.panel import Axis, Panel, Picture
 
 Item = TypeVar("Item")
 
 BOXES_MAX = 12
-"""Boxes per drawing (clients times arms) that can be told apart; `clients.csv` has every client."""
+"""Most boxes in a drawing, clients times arms, that can be told apart; `clients.csv` has every client."""
 
-NINES_SHOWN = (("50 %", HALF), ("90 %", 1.0), ("99 %", 2.0), ("99.9 %", 3.0), ("99.99 %", 4.0))
-"""Columns of the table, with the count of nines of each."""
+NINES_SHOWN = ((50.0, HALF), (90.0, 1.0), (99.0, 2.0), (99.9, 3.0), (99.99, 4.0))
+"""Percentages in the columns of the table, each with its count of nines (99 % has two)."""
 
 
 def nines_figure(analysis: Analysis) -> Figure:
-    """Return tail quantiles by nines, with a drawing for each count of clients."""
+    """Return the figure of delay by quantile, on an axis of nines (99 % has two): a drawing per count of clients."""
     return Figure(
         Message("figure.nines"),
         Message("caption.nines"),
         tuple(Drawing(clients(count), _nines_drawing(analysis, count)) for count in analysis.client_counts),
         Table(
-            ("arm", "clients", *(f"{share} ms" for share, _ in NINES_SHOWN)),
+            (
+                *headings_of("transport", "clients"),
+                *(Message("heading.percent_ms", {"n": percent}) for percent, _ in NINES_SHOWN),
+            ),
             [
-                (arm_title(row.arm), str(row.clients), *_delays_at_nines(tail))
+                (arm_title(row.arm), row.clients, *_delays_at_nines(tail))
                 for row, tail in zip(analysis.summary, tails(analysis), strict=True)
             ],
         ),
@@ -41,19 +44,22 @@ def nines_figure(analysis: Analysis) -> Figure:
 
 
 def boxes_figure(analysis: Analysis) -> Figure:
-    """Return box plots of each client, with a drawing per count of clients. Only the first clients are drawn and listed."""
+    """Return the figure of a box plot per client: a drawing per count of clients, and a table.
+
+    A drawing shows only as many clients, the first ones, that there are at most `BOXES_MAX` boxes, but at least one
+    client. The table has the first `BOXES_MAX` clients of each arm and count.
+    """
     drawn = max(BOXES_MAX // len(analysis.run.plan.arms), 1)
     return Figure(
         Message("figure.boxes"),
-        "All samples of the valid blocks, pooled. Box: the middle half; marker: median; line: from the lowest to the highest. "
-        f"At most the first {count_of(drawn, 'client')} of each arm are drawn.",
+        Message("caption.boxes", {"clients": clients(drawn)}),
         tuple(
             Drawing(clients(count), _boxes_drawing(analysis, count, drawn))
             for count in analysis.client_counts
         ),
         Table(
             headings_of(
-                "arm",
+                "transport",
                 "clients",
                 "client",
                 "n",
@@ -65,8 +71,8 @@ def boxes_figure(analysis: Analysis) -> Figure:
             ),
             [
                 (
-                    *(arm_title(row.arm), str(row.clients), str(each.client + 1), str(each.samples)),
-                    *map(number, (each.low_ms, each.q1_ms, each.middle_ms, each.q3_ms, each.high_ms)),
+                    *(arm_title(row.arm), row.clients, each.client + 1, each.samples),
+                    *(each.low_ms, each.q1_ms, each.middle_ms, each.q3_ms, each.high_ms),
                 )
                 for row, own in zip(analysis.summary, boxes(analysis), strict=True)
                 for each in own[: max(drawn, BOXES_MAX)]
@@ -76,7 +82,10 @@ def boxes_figure(analysis: Analysis) -> Figure:
 
 
 def places_figure(analysis: Analysis) -> Figure | None:
-    """Return the server's part of the delay by position in the order of writing; `None` where it was not recorded."""
+    """Return the figure of the server's part of the delay by order of writing, a drawing per count of clients.
+
+    `None` if the server recorded no writes, or there is no trial with more than one client.
+    """
     rows = [
         (row, found)
         for row, found in zip(analysis.summary, places(analysis), strict=True)
@@ -90,10 +99,10 @@ def places_figure(analysis: Analysis) -> Figure | None:
         Message("caption.places"),
         tuple(Drawing(clients(count), _places_drawing(analysis, count)) for count in counts),
         Table(
-            headings_of("arm", "clients", "spread_ms", "us_per_place", "same_client_first"),
+            headings_of("transport", "clients", "spread_ms", "us_per_place", "same_client_first"),
             [
                 (
-                    *(arm_title(row.arm), str(row.clients)),
+                    *(arm_title(row.arm), row.clients),
                     _middle([each.spread_ms_p50 for each in found]),
                     _middle([each.effect_us_per_place for each in found]),
                     _middle([each.first_share_max for each in found]),
@@ -108,15 +117,8 @@ def _nines_drawing(analysis: Analysis, count: int) -> Picture:
     rows = rows_at(analysis, count)
     own = _by_series(analysis, count, tails(analysis))
     end = max((tail[-1].nines for tail in own.values() if tail), default=1.0)
-    names = {
-        0.0: "0 %",
-        HALF: "50 %",
-        1.0: "90 %",
-        2.0: "99 %",
-        3.0: "99.9 %",
-        4.0: "99.99 %",
-        5.0: "99.999 %",
-    }
+    percents = {0.0: 0.0, **{nines: percent for percent, nines in NINES_SHOWN}, 5.0: 99.999}
+    names = {nines: Message("figure.percent", {"n": percent}) for nines, percent in percents.items()}
     panel = Panel(
         Axis(
             Message("figure.curves.axis"),
@@ -124,7 +126,7 @@ def _nines_drawing(analysis: Analysis, count: int) -> Picture:
             max(end, 1.0),
             names={at: name for at, name in names.items() if at <= end},
         ),
-        Axis.from_zero("delay, ms", [each.delay_ms for tail in own.values() for each in tail]),
+        Axis.from_zero(DELAY_MS, [each.delay_ms for tail in own.values() for each in tail]),
         rows_legend(rows),
     )
     if not any(own.values()):
@@ -134,8 +136,8 @@ def _nines_drawing(analysis: Analysis, count: int) -> Picture:
         for each in tail:
             if each.nines in names:
                 panel.marker(each.nines, each.delay_ms, series)
-    described = "; ".join(
-        f"{arm_title(row.arm)}: {number(own[series][-1].delay_ms)} ms at the line's end"
+    described = clauses(
+        Message("figure.nines.described", {"arm": arm_title(row.arm), "n": own[series][-1].delay_ms})
         for series, row in rows
         if own[series]
     )
@@ -147,19 +149,19 @@ def _nines_drawing(analysis: Analysis, count: int) -> Picture:
     )
 
 
-def _delays_at_nines(tail: Sequence[Nine]) -> list[str]:
+def _delays_at_nines(tail: Sequence[Nine]) -> list[float | None]:
     found = {each.nines: each.delay_ms for each in tail}
-    return [number(found.get(nine)) for _, nine in NINES_SHOWN]
+    return [found.get(nine) for _, nine in NINES_SHOWN]
 
 
 def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> Picture:
     rows = rows_at(analysis, count)
     shown = {series: own[:drawn] for series, own in _by_series(analysis, count, boxes(analysis)).items()}
     every: list[ClientBox] = [each for own in shown.values() for each in own]
-    seats = max((each.client + 1 for each in every), default=1)
+    seats = max((each.client + 1 for each in every), default=min(count, drawn))
     panel = Panel(
-        Axis.categories("client", [str(seat + 1) for seat in range(seats)]),
-        Axis.from_zero("delay, ms", [value for each in every for value in (each.low_ms, each.high_ms)]),
+        Axis.categories(Message("heading.client"), range(1, seats + 1)),
+        Axis.from_zero(DELAY_MS, [value for each in every for value in (each.low_ms, each.high_ms)]),
         rows_legend(rows),
     )
     if not every:
@@ -170,7 +172,7 @@ def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> Picture:
             panel.range_up(x, each.low_ms, each.high_ms, series)
             panel.range_up(x, each.q1_ms, each.q3_ms, series, thick=True)
             panel.marker(x, each.middle_ms, series)
-    described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
+    described = clauses(median_described(row) for _, row in rows)
     return Picture(
         panel,
         f"boxes{count}",
@@ -180,7 +182,7 @@ def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> Picture:
 
 
 def _by_series(analysis: Analysis, count: int, items: Sequence[Item]) -> dict[int, Item]:
-    """Select the items of the summary's rows with `count` clients, by the arm's series."""
+    """Return the items that belong to the summary's rows with `count` clients, by series; `items` has one per row."""
     series = {arm.name: place for place, arm in enumerate(analysis.run.plan.arms)}
     return {
         series[row.arm.name]: each
@@ -202,8 +204,8 @@ def _places_drawing(analysis: Analysis, count: int) -> Picture:
     )
     for series, points in lines.items():
         panel.line(points, series, marks=count <= BOXES_MAX)
-    described = "; ".join(
-        f"{arm_title(row.arm)}: {number(lines[series][-1][1])} ms at the last place"
+    described = clauses(
+        Message("figure.places.described", {"arm": arm_title(row.arm), "n": lines[series][-1][1]})
         for series, row in rows
         if lines[series]
     )
@@ -215,12 +217,12 @@ def _places_drawing(analysis: Analysis, count: int) -> Picture:
     )
 
 
-def _place_names(count: int) -> dict[float, str]:
-    return {float(place): str(place) for place in range(1, count + 1)}
+def _place_names(count: int) -> dict[float, Text]:
+    return {float(place): place for place in range(1, count + 1)}
 
 
 def _by_place(found: Sequence[PositionFigures]) -> list[tuple[float, float]]:
-    """Return the median over the trials by position, from 1."""
+    """Return (place, median ms over trials of the server's part of the delay); place 1 is written first."""
     places: dict[int, list[float]] = {}
     for each in found:
         for row in each.places:
@@ -228,5 +230,5 @@ def _by_place(found: Sequence[PositionFigures]) -> list[tuple[float, float]]:
     return [(place + 1.0, median(values) or 0.0) for place, values in sorted(places.items())]
 
 
-def _middle(values: Sequence[float | None]) -> str:
-    return number(median([value for value in values if value is not None]))
+def _middle(values: Sequence[float | None]) -> float | None:
+    return median([value for value in values if value is not None])

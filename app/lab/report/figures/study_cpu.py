@@ -1,21 +1,21 @@
-"""The study's last four figures: CPU at each count of clients, and against the counts.
+"""The SSE study's last four figures, with the run's values: CPU at each count of clients, and against the counts.
 
-The study read a system-wide percentage before and after. These drawings show the server's own CPU time over its idle rate,
-in the same unit (points of the whole machine). The tables also have values by the study's method.
+The study read a system-wide percentage before and after. These drawings show the server's own CPU time over its idle
+rate, in the same unit (points of the whole machine). The tables also have values by the study's method.
 """
 
 from __future__ import annotations
 
-from app.core.messages import Message, Text
+from app.core.messages import Message, Text, clauses
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients, number
-from app.lab.report.document import Drawing, Figure, Table
+from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients
+from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import (
     against_clients,
     measured_lines,
+    published_cell,
     published_legend,
     published_lines,
-    published_text,
     rows_at,
     series_of_arms,
     series_of_transports,
@@ -23,18 +23,11 @@ from app.lab.report.figures.series import (
 from app.lab.report.panel import Axis, Panel, Picture
 from app.lab.studies.published import repeated_study
 
-POINTS = "% of machine"
-
-CAPTION = (
-    "CPU time of the server's process tree over its idle rate with as many clients connected, in percentage points of "
-    "the whole machine, so that it can stand beside the study's unit."
-)
-
-HEADINGS = ("arm", "clients", "CPU points", "us per notification", "cpu_percent points", "published points")
+POINTS = Message("drawing.of_machine")
 
 
 def cpu_figures(analysis: Analysis) -> list[Figure]:
-    """Return one figure per count of clients, then one against the counts."""
+    """Return one figure of CPU use per count of clients, then one of CPU use against the counts."""
     counts = analysis.client_counts
     return [*(_cpu_at(analysis, count) for count in counts), _cpu_against_clients(analysis)]
 
@@ -44,8 +37,7 @@ def _cpu_at(analysis: Analysis, count: int) -> Figure:
     published = _published_at(analysis, count)
     return Figure(
         title,
-        f"{CAPTION} Small dots: trials; large marker: their mean. cpu_percent points are by the study's meter: "
-        "the machine's cpu_percent over the trial, minus that over the block's idle window.",
+        Message("caption.cpu_at", {"cpu": Message("caption.cpu")}),
         (Drawing(Message("drawing.this_run_points"), _measured_at(analysis, count, title)), *published),
         _table(analysis, count),
     )
@@ -64,7 +56,7 @@ def _measured_at(analysis: Analysis, count: int, title: Text) -> Picture:
             panel.marker(series + 0.12 + spread / 2, value, series, small=True)
         if row.delta_points is not None:
             panel.marker(series - 0.15, row.delta_points, series)
-    described = "; ".join(f"{arm_title(row.arm)} {number(row.delta_points)} points" for _, row in rows)
+    described = clauses(_described(arm_title(row.arm), row.delta_points) for _, row in rows)
     return Picture(panel, f"cpu{count}", title=title, description=described)
 
 
@@ -80,7 +72,10 @@ def _published_at(analysis: Analysis, count: int) -> list[Drawing]:
     )
     for place, (series, mean) in enumerate(found):
         panel.marker(place, mean.value, series)
-    described = "; ".join(f"{TRANSPORT_TITLES[mean.transport]} {mean.value} points" for _, mean in found)
+    described = clauses(
+        _described(TRANSPORT_TITLES[mean.transport], Message("cell.as_written", {"n": mean.value}))
+        for _, mean in found
+    )
     picture = Picture(
         panel,
         f"cpu{count}p",
@@ -92,21 +87,33 @@ def _published_at(analysis: Analysis, count: int) -> list[Drawing]:
 
 def _cpu_against_clients(analysis: Analysis) -> Figure:
     series_of = series_of_transports(analysis)
-    title = "Mean CPU against the number of clients"
+    title = Message("figure.cpu_against")
     lines = measured_lines(analysis, lambda row: row.delta_points)
     published = published_lines(repeated_study().cpu_points, series_of)
     return Figure(
         title,
-        CAPTION,
+        Message("caption.cpu"),
         (
             Drawing(
                 Message("drawing.this_run_points"),
-                against_clients("cpun", title, POINTS, lines, series_of_arms(analysis)),
+                against_clients(
+                    "cpun",
+                    title,
+                    POINTS,
+                    lines,
+                    series_of_arms(analysis),
+                    planned=analysis.client_counts,
+                ),
             ),
             Drawing(
                 Message("drawing.published_points"),
                 against_clients(
-                    "cpunp", f"Published: {title}", POINTS, published, published_legend(series_of)
+                    "cpunp",
+                    Message("figure.published", {"title": title}),
+                    POINTS,
+                    published,
+                    published_legend(series_of),
+                    planned=analysis.client_counts,
                 ),
             ),
         ),
@@ -114,16 +121,22 @@ def _cpu_against_clients(analysis: Analysis) -> Figure:
     )
 
 
+def _described(arm: str, value: Text) -> Message:
+    return Message("drawing.arm_points", {"arm": arm, "n": value})
+
+
 def _table(analysis: Analysis, count: int | None) -> Table:
-    """Return the rows of one count of clients, or of all if `count` is `None`."""
+    """Return the table of CPU use per arm at one count of clients, or at all if `count` is `None`."""
     study = repeated_study()
     return Table(
-        HEADINGS,
+        headings_of(
+            *("arm", "clients", "cpu_points", "us_per_notification", "cpu_percent_points", "published_points")
+        ),
         [
             (
-                *(arm_title(row.arm), str(row.clients), number(row.delta_points)),
-                *(number(row.cpu_per_delivery_us), number(row.cpu_percent_points)),
-                published_text(study.cpu_at(row.arm.transport, row.clients)),
+                *(arm_title(row.arm), row.clients, row.delta_points),
+                *(row.cpu_per_delivery_us, row.cpu_percent_points),
+                published_cell(study.cpu_at(row.arm.transport, row.clients)),
             )
             for row in analysis.summary
             if count in (None, row.clients)

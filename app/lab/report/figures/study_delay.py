@@ -1,4 +1,4 @@
-"""The study's first four figures: mean delay per client at each count of clients, and against the counts.
+"""The SSE study's first four figures, with the run's values: mean delay per client, and against their counts.
 
 Measured and published delays never share a linear axis: milliseconds on one machine and seconds on a WLAN with
 unsynchronised clocks differ a thousandfold. They are drawn side by side, each on a scale from 0, and once together on a
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.core.messages import Message
+from app.core.messages import Message, Text, clauses
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.summary import SummaryRow
-from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients, number
+from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients
 from app.lab.report.document import Drawing, Figure, Table, headings_of
 from app.lab.report.figures.series import (
     Lines,
@@ -20,9 +20,9 @@ from app.lab.report.figures.series import (
     category_shift,
     count_axis,
     measured_lines,
+    published_cell,
     published_legend,
     published_lines,
-    published_text,
     rows_at,
     rows_legend,
     series_of_arms,
@@ -30,6 +30,8 @@ from app.lab.report.figures.series import (
 )
 from app.lab.report.panel import Axis, Panel, Picture
 from app.lab.studies.published import repeated_study
+
+CLIENT = Message("heading.client")
 
 MARKERS_LARGE_MAX = 40
 """Markers per drawing above which small ones are used, because large ones would hide each other."""
@@ -39,7 +41,7 @@ CLIENTS_DRAWN_MAX = 50
 
 
 def delay_figures(analysis: Analysis) -> list[Figure]:
-    """Return one figure per count of clients, then one against the counts."""
+    """Return one figure of delay per client for each count of clients, then one of delay against the counts."""
     counts = analysis.client_counts
     return [*(_delay_per_client(analysis, count) for count in counts), _delay_against_clients(analysis)]
 
@@ -50,7 +52,7 @@ def _delay_per_client(analysis: Analysis, count: int) -> Figure:
     drawn = min(seats, CLIENTS_DRAWN_MAX)
     highs = [mean.high_ms or 0.0 for _, row in rows for mean in row.client_means[:drawn]]
     panel = Panel(
-        Axis.categories("client", [str(index + 1) for index in range(drawn)]),
+        Axis.categories(CLIENT, range(1, drawn + 1)),
         Axis.from_zero(Message("drawing.mean_ms"), highs),
         rows_legend(rows),
     )
@@ -65,14 +67,17 @@ def _delay_per_client(analysis: Analysis, count: int) -> Figure:
         Message("drawing.this_run_ms"),
         Picture(panel, f"delay{count}", title=title, description=_means_in_words(rows)),
     )
-    cut = f" The first {drawn} clients are shown." if drawn < seats else ""
     return Figure(
         title,
-        "From due to the client's stamp after its read, warm-up left out, valid blocks only. Marker: mean of the "
-        f"client's trial means; line: lowest to highest of them. Of the published clients only those that the text names have a marker.{cut}",
+        _caption(seats, drawn),
         (measured, *_published_per_client(analysis, count)),
         _table_per_client(rows, count, drawn),
     )
+
+
+def _caption(seats: int, drawn: int) -> Message:
+    means = Message("caption.per_client")
+    return Message("caption.per_client.cut", {"means": means, "n": drawn}) if drawn < seats else means
 
 
 def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
@@ -82,7 +87,7 @@ def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
         return
     points = [(name, *point) for name in series_of for point in _published_clients(name, count).items()]
     panel = Panel(
-        Axis.categories("client", [str(index + 1) for index in range(count)]),
+        Axis.categories(CLIENT, range(1, count + 1)),
         Axis.from_zero(
             Message("drawing.mean_s"),
             [*(each.value for each in means), *(delay_s for _, _, delay_s in points)],
@@ -95,7 +100,13 @@ def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
         panel.marker(
             client - 1 + category_shift(series_of[transport], len(series_of)), delay_s, series_of[transport]
         )
-    described = "; ".join(f"{TRANSPORT_TITLES[each.transport]} {each.value} s" for each in means)
+    described = clauses(
+        Message(
+            "drawing.arm_s",
+            {"arm": TRANSPORT_TITLES[each.transport], "n": Message("cell.as_written", {"n": each.value})},
+        )
+        for each in means
+    )
     yield Drawing(
         Message("drawing.published_s_line"),
         Picture(
@@ -108,7 +119,10 @@ def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
 
 
 def _published_clients(transport: str, count: int) -> dict[int, float]:
-    """Return seconds by client, from 1, for clients that the study names; with one client, the mean of all is its mean."""
+    """Return the delays in seconds that the SSE study published, by client from 1; empty where it has none.
+
+    At a count of one client it is the published mean.
+    """
     study = repeated_study()
     mean = study.delay_at(transport, 1)
     if count == 1 and mean:
@@ -118,20 +132,20 @@ def _published_clients(transport: str, count: int) -> dict[int, float]:
 
 
 def _table_per_client(rows: Sequence[tuple[int, SummaryRow]], count: int, drawn: int) -> Table:
-    found: list[tuple[str, ...]] = []
+    found: list[tuple[Text, ...]] = []
     for _, row in rows:
         published = _published_clients(row.arm.transport, count)
         for mean in row.client_means[:drawn]:
             delay_s = published.get(mean.client + 1)
             found.append(
                 (
-                    *(arm_title(row.arm), str(mean.client + 1)),
-                    *(number(mean.mean_ms), number(mean.low_ms), number(mean.high_ms)),
-                    "-" if delay_s is None else f"{delay_s:.3f}",
+                    *(arm_title(row.arm), mean.client + 1),
+                    *(mean.mean_ms, mean.low_ms, mean.high_ms),
+                    None if delay_s is None else Message("cell.published", {"n": delay_s}),
                 )
             )
-        overall = published_text(repeated_study().delay_at(row.arm.transport, count))
-        found.append((arm_title(row.arm), "all", number(row.delay_ms_mean), "-", "-", overall))
+        overall = published_cell(repeated_study().delay_at(row.arm.transport, count))
+        found.append((arm_title(row.arm), Message("cell.all"), row.delay_ms_mean, None, None, overall))
     return Table(headings_of("arm", "client", "mean_ms", "lowest_ms", "highest_ms", "published_s"), found)
 
 
@@ -139,19 +153,31 @@ def _delay_against_clients(analysis: Analysis) -> Figure:
     study, series_of = repeated_study(), series_of_transports(analysis)
     lines = measured_lines(analysis, lambda row: row.delay_ms_mean)
     published = published_lines(study.delay_s, series_of)
-    title = "Mean delay against the number of clients"
+    title = Message("figure.delay_against")
     return Figure(
         title,
         Message("caption.delay_against"),
         (
             Drawing(
                 Message("drawing.this_run_ms"),
-                against_clients("delayn", title, "mean delay, ms", lines, series_of_arms(analysis)),
+                against_clients(
+                    "delayn",
+                    title,
+                    Message("drawing.mean_ms"),
+                    lines,
+                    series_of_arms(analysis),
+                    planned=analysis.client_counts,
+                ),
             ),
             Drawing(
                 Message("drawing.published_s"),
                 against_clients(
-                    "delaynp", f"Published: {title}", "mean delay, s", published, published_legend(series_of)
+                    "delaynp",
+                    Message("figure.published", {"title": title}),
+                    Message("drawing.mean_s"),
+                    published,
+                    published_legend(series_of),
+                    planned=analysis.client_counts,
                 ),
             ),
             Drawing(Message("drawing.both"), _together(analysis, lines, published)),
@@ -161,9 +187,9 @@ def _delay_against_clients(analysis: Analysis) -> Figure:
             [
                 (
                     arm_title(row.arm),
-                    str(row.clients),
-                    number(row.delay_ms_mean),
-                    published_text(study.delay_at(row.arm.transport, row.clients)),
+                    row.clients,
+                    row.delay_ms_mean,
+                    published_cell(study.delay_at(row.arm.transport, row.clients)),
                 )
                 for row in analysis.summary
             ],
@@ -172,17 +198,19 @@ def _delay_against_clients(analysis: Analysis) -> Figure:
 
 
 def _together(analysis: Analysis, lines: Lines, published: Lines) -> Picture:
-    """Return a drawing of measured and published delays on one logarithmic axis, with a name at each group of lines."""
+    """Return a drawing of measured and published delays on one logarithmic axis, `published` given in seconds."""
     in_ms = {series: [(x, 1000 * y) for x, y in points] for series, points in published.items()}
     heights = [y for each in (lines, in_ms) for points in each.values() for _, y in points]
     panel = Panel(
-        count_axis(lines, in_ms), Axis.decades(Message("drawing.mean_ms"), heights), series_of_arms(analysis)
+        count_axis(lines, in_ms, planned=analysis.client_counts),
+        Axis.decades(Message("drawing.mean_ms"), heights),
+        series_of_arms(analysis),
     )
     for series, points in lines.items():
         panel.line([point for point in points if point[1] > 0], series)
     for series, points in in_ms.items():
         panel.line(points, series)
-    for which, words in ((in_ms, "published"), (lines, "this run")):
+    for which, words in ((in_ms, Message("drawing.published")), (lines, Message("drawing.this_run"))):
         if lowest := min((y for points in which.values() for _, y in points if y > 0), default=None):
             panel.caption(lowest, words)
     return Picture(
@@ -193,5 +221,7 @@ def _together(analysis: Analysis, lines: Lines, published: Lines) -> Picture:
     )
 
 
-def _means_in_words(rows: Sequence[tuple[int, SummaryRow]]) -> str:
-    return "; ".join(f"{arm_title(row.arm)} {number(row.delay_ms_mean)} ms" for _, row in rows)
+def _means_in_words(rows: Sequence[tuple[int, SummaryRow]]) -> Message:
+    return clauses(
+        Message("drawing.arm_ms", {"arm": arm_title(row.arm), "n": row.delay_ms_mean}) for _, row in rows
+    )

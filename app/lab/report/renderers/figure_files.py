@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.core.errors import Malformed, StoreError
-from app.i18n import LANGUAGES
+from app.core.messages import Say
+from app.i18n import LANGUAGES, speaker
 from app.lab.report.atomic_files import write_atomically, write_bytes
 from app.lab.report.document import Document, Drawing, Drawn, figures_of
 from app.lab.report.renderers.standalone import standalone
 from app.lab.report.renderers.typeset import is_installed, typeset
-from app.lab.report.translation import Translate, translator
 
 _TEMPLATE = Path(__file__).with_name("drawing.typ")
 
@@ -57,7 +57,7 @@ def write_figures(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{folder} cannot be made: {error.strerror}.") from error
-    say, written = translator(language), {}
+    say, written = speaker(language), {}
     for drawn in figures_of(document):
         for drawing in drawn.figure.drawings:
             written[drawing.picture.name] = _write(drawn, drawing, folder, wide_mm, say)
@@ -66,7 +66,7 @@ def write_figures(
     return written
 
 
-def _write(drawn: Drawn, drawing: Drawing, folder: Path, wide_mm: float, say: Translate) -> Path:
+def _write(drawn: Drawn, drawing: Drawing, folder: Path, wide_mm: float, say: Say) -> Path:
     """Write a drawing in every form that this machine supports; return the path of its SVG."""
     path = folder / f"{drawing.picture.name}.svg"
     svg = standalone(drawing.picture, say, width_mm=wide_mm, with_face=True)
@@ -91,7 +91,7 @@ def with_resolution(png: bytes, ppi: float) -> bytes:
     return png[:_PNG_HEADER_BYTES] + chunk + png[_PNG_HEADER_BYTES:]
 
 
-def _captions(document: Document, say: Translate) -> Iterator[str]:
+def _captions(document: Document, say: Say) -> Iterator[str]:
     """Yield the lines of `figures.md`: names, headings and captions of all drawings."""
     yield f"# {say(document.title)}"
     for drawn in figures_of(document):

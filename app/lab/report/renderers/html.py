@@ -12,11 +12,11 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from app.i18n import LANGUAGES
+from app.core.messages import Message
+from app.i18n import LANGUAGES, speaker
 from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.sections import document_of
 from app.lab.report.document import Document
-from app.lab.report.translation import translator
 from app.paths import TEMPLATES
 
 _STYLES = Path(__file__).with_name("report.css")
@@ -33,12 +33,12 @@ def html_of(document: Document, language: str = LANGUAGES[0]) -> str:
     """Return a document as a page."""
     template = _environment(language).get_template("report.html")
     css = Markup(_STYLES.read_text(encoding="utf-8"))
-    return template.render(report=document, language=language, css=css)
+    return template.render(report=document, numbers=Message("report.numbers"), language=language, css=css)
 
 
 @cache
 def _environment(language: str) -> Environment:
-    say = translator(language)
+    say = speaker(language)
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

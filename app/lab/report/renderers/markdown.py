@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.core.messages import Text
-from app.i18n import LANGUAGES
+from app.core.messages import Say, Text
+from app.i18n import LANGUAGES, speaker
 from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.sections import document_of
 from app.lab.report.document import (
@@ -27,7 +27,6 @@ from app.lab.report.document import (
     Paragraph,
     Table,
 )
-from app.lab.report.translation import Translate, translator
 
 _SPECIAL = re.compile(r"([\\*_<|~]|&(?=#|\w+;)|\](?=[(\[:]))")
 """Characters that may begin markup anywhere in a line. Backticks are our own markup, and brackets of intervals are harmless."""
@@ -45,14 +44,14 @@ def report_markdown(
 
 def markdown_of(document: Document, figures: Mapping[str, str], language: str = LANGUAGES[0]) -> str:
     """Return a document as Markdown. A drawing without a file is left out; its figure still has title, caption and numbers."""
-    return _Writer(translator(language), figures).document(document)
+    return _Writer(speaker(language), figures).document(document)
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
     """Writes the blocks of a document in one language."""
 
-    say: Translate
+    say: Say
     figures: Mapping[str, str]
 
     def document(self, document: Document) -> str:
@@ -109,11 +108,10 @@ class _Writer:
     def _table(self, table: Table) -> str:
         """Return a pipe table with figures aligned right and words aligned left."""
         sides = [":--" if place in table.words else "--:" for place in range(len(table.headings))]
-        write = str if table.verbatim else self.say
         rows: list[Sequence[str]] = [
             [_cell(self.say(each)) for each in table.headings],
             sides,
-            *([_cell(write(each)) for each in row] for row in table.rows),
+            *([_cell(self.say(each)) for each in row] for row in table.rows),
         ]
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

@@ -12,14 +12,13 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from app.core.messages import Message
-from app.i18n import LANGUAGES
+from app.core.messages import Message, Say
+from app.i18n import LANGUAGES, speaker
 from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.sections import document_of
 from app.lab.report.document import Document, Drawing, Kind, Table
 from app.lab.report.renderers.standalone import colours, standalone
 from app.lab.report.renderers.typeset import need, typeset
-from app.lab.report.translation import Translate, translator
 
 PAGE_PT = 493.0
 """Width between the margins of A4."""
@@ -52,7 +51,7 @@ def pdf_of(document: Document, run: str, language: str = LANGUAGES[0]) -> bytes:
     """Return a document as a PDF with `run` in the footer of each page. Raises `Unfit` without Typst."""
     need("A PDF")
     report = {
-        **_plain(document, translator(language)),
+        **_plain(document, speaker(language)),
         "language": language,
         "run": run,
         "colours": colours(),
@@ -60,7 +59,7 @@ def pdf_of(document: Document, run: str, language: str = LANGUAGES[0]) -> bytes:
     return typeset(_TEMPLATE, {"report": json.dumps(report)})
 
 
-def _plain(value: Any, say: Translate) -> Any:
+def _plain(value: Any, say: Say) -> Any:
     """Return blocks as plain values, with text in place of messages; `block` is the name of a block's class."""
     if isinstance(value, Drawing):
         return {
@@ -70,7 +69,7 @@ def _plain(value: Any, say: Translate) -> Any:
         }
     if isinstance(value, Table):
         headings = list(map(say, value.headings))
-        rows = [list(map(str if value.verbatim else say, row)) for row in value.rows]
+        rows = [list(map(say, row)) for row in value.rows]
         return {
             "headings": headings,
             "rows": rows,

@@ -1,4 +1,4 @@
-"""Drawings as self-contained SVG files: colours, lines and font are inside, because the page's CSS is missing there.
+"""Drawings of a report as self-contained SVG files: colours, lines and font are inside, for want of the page's CSS.
 
 The font is Siar Sans (`fonts/`), which drawings and PDF embed, so that they look the same everywhere.
 """
@@ -10,8 +10,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from app.lab.report.labels import WIDTH_PX
-from app.lab.report.panel import SERIES_MAX, Picture, Say
+from app.core.messages import Say
+from app.lab.report.panel import SERIES_MAX, Picture
 
 FONTS = Path(__file__).with_name("fonts")
 FACE = "Siar Sans"
@@ -23,19 +23,17 @@ _TOKEN = re.compile(r"--([a-z0-9-]+): (#[0-9a-f]{6});")
 def standalone(picture: Picture, say: Say, *, width_mm: float | None = None, with_face: bool = False) -> str:
     """Return a drawing as a self-contained SVG file in the light scheme.
 
-    `width_mm` is its printed width; without it the file has proportions only. `with_face` embeds the font (19 kB), for
+    `width_mm` is the printed width; without it the file has proportions only. `with_face` embeds the font (19 kB), for
     files that are opened elsewhere.
     """
-    height = picture.panel.full_height_px
-    size = f' width="{width_mm:g}mm" height="{width_mm * height / WIDTH_PX:.2f}mm"' if width_mm else ""
     style = f"<style>{_face() if with_face else ''}{_rules()}</style>"
-    attributes = f' xmlns="http://www.w3.org/2000/svg"{size}'
-    return picture.svg(say, attributes=attributes, style=style) + "\n"
+    attributes = ' xmlns="http://www.w3.org/2000/svg"'
+    return picture.svg(say, attributes=attributes, width_mm=width_mm, style=style) + "\n"
 
 
 @cache
 def colours() -> dict[str, str]:
-    """Return the colours of the page's light scheme by token."""
+    """Return the colours (`#rrggbb`) of the light scheme in report.css by name."""
     css = _STYLES.read_text(encoding="utf-8")
     return dict(_TOKEN.findall(css[: css.index("}")]))
 

@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
-from app.core.messages import Message
+from app.core.messages import Message, Text
 from app.core.trial import RunRecord
-from app.i18n import LANGUAGES
+from app.i18n import LANGUAGES, speaker
 from app.lab.analysis.descriptive.display import DisplayRow, display_rows
 from app.lab.analysis.descriptive.live import LiveRow
-from app.lab.analysis.words import TRANSPORT_TITLES, count_of, number, states
-from app.lab.report.renderers.console.page import Page, plain
-from app.lab.report.translation import translator
-
-NOTE = "Display delay is the phone's own, by its own clock; it is in none of the delays above."
+from app.lab.analysis.words import TRANSPORT_TITLES
+from app.lab.report.document import headings_of
+from app.lab.report.renderers.console.page import Page
 
 
 def print_display(
-    samples: Iterable[Mapping[str, Any]], console: Console, *, say: Callable[[str], str] = str
+    samples: Iterable[Mapping[str, Any]], console: Console, *, language: str = LANGUAGES[0]
 ) -> None:
-    """Print display delays, a line for each transport that painted anything. `say` translates."""
+    """Print display delays, a line for each transport that painted anything."""
+    page = Page(console, speaker(language))
     rows = [row for row in display_rows(samples) if row.painted]
     for row in rows:
-        console.print(plain(say(display_sentence(row))))
+        page.say(display_sentence(row))
     if rows:
-        console.print(plain(say(NOTE)))
+        page.say(Message("note.display"))
 
 
-def display_sentence(row: DisplayRow) -> str:
+def display_sentence(row: DisplayRow) -> Message:
     """Return a sentence on the display delay of one transport."""
-    tail = f", p95 {number(row.display_ms_p95)} ms" if row.display_ms_p95 is not None else ""
-    return (
-        f"Shown on the page {number(row.display_ms_p50)} ms after its arrival (median{tail}): "
-        f"{TRANSPORT_TITLES.get(row.transport, row.transport)}, {count_of(row.painted, 'notification')} on "
-        f"{count_of(row.devices, 'phone')}; {row.unpainted} not shown."
-    )
+    args = {
+        "n": row.display_ms_p50,
+        "n9": row.display_ms_p95,
+        "arm": TRANSPORT_TITLES.get(row.transport, row.transport),
+        "notifications": row.painted,
+        "phones": row.devices,
+        "n1": row.unpainted,
+    }
+    return Message("display" if row.display_ms_p95 is None else "display.p95", args)
 
 
-LIVE_HEADINGS = (
-    *("transport", "phones", "n", "used", "median\nms", "p95\nms", "bound\nms", "late", "replayed", "dupl."),
-    "left out",
+LIVE_HEADINGS = headings_of(
+    *("transport", "phones", "n", "used", "median__ms", "p95__ms", "bound__ms", "late", "replayed", "dupl."),
+    "left_out",
 )
 
 
@@ -50,10 +52,9 @@ def print_live(
     run: RunRecord, rows: Sequence[LiveRow], console: Console, *, language: str = LANGUAGES[0]
 ) -> None:
     """Print the delays that phones posted to a live run, which is no experiment."""
-    page = Page(console, translator(language))
+    page = Page(console, speaker(language))
     page.say("")
-    arrivals = sum(row.arrivals for row in rows)
-    page.say(f"Live run {run.id}: {arrivals} arrivals posted by phones.", style="bold")
+    page.say(Message("terminal.live", {"run": run.id, "n": sum(row.arrivals for row in rows)}), style="bold")
     if not rows:
         page.say(Message("terminal.live.none"))
         return
@@ -62,12 +63,12 @@ def print_live(
     page.say(Message("terminal.live.describes"))
 
 
-def live_cells(row: LiveRow) -> tuple[str, ...]:
+def live_cells(row: LiveRow) -> tuple[Text, ...]:
     """Return a row of the table, by `LIVE_HEADINGS`."""
+    left_out = dict(sorted(row.left_out.items()))
     return (
-        TRANSPORT_TITLES.get(row.transport, row.transport),
-        *(str(count) for count in (row.devices, row.arrivals, row.used)),
-        *(number(value) for value in (row.delay_ms_p50, row.delay_ms_p95, row.clock_bound_ms)),
-        *(str(count) for count in (row.late, row.replayed, row.duplicates)),
-        "; ".join(states(dict(sorted(row.left_out.items())))) or "-",
+        *(TRANSPORT_TITLES.get(row.transport, row.transport), row.devices, row.arrivals, row.used),
+        *(row.delay_ms_p50, row.delay_ms_p95, row.clock_bound_ms),
+        *(row.late, row.replayed, row.duplicates),
+        Message("terminal.live.left_out", {"states": left_out}) if left_out else None,
     )

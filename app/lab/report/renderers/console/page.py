@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.core import messages
-from app.lab.report.translation import Translate
+from app.core.messages import Say
 
 _CONTROLS = dict.fromkeys([*range(0x0A), *range(0x0B, 0x20), *range(0x7F, 0xA0)], "?")
 """Control characters by their replacement. The line feed is kept, because headings contain it."""
@@ -26,14 +26,20 @@ def plain(text: str) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A console and the translation of texts into its reader's language."""
+    """A console, and the function that makes text in its reader's language."""
 
     console: Console
-    translate: Translate
+    translate: Say
 
     def say(self, text: messages.Text, *, style: str = "", one_line: bool = False) -> None:
-        """Print a translated text. `one_line` keeps it on one line of any length, so that a log can be searched for it."""
-        self.console.print(plain(self.translate(text)), style=style or None, soft_wrap=one_line)
+        """Print a text. Where the output is no terminal, `one_line` keeps it on one line, so that a log can be searched."""
+        is_wrapped = self.console.is_terminal or not one_line
+        self.console.print(plain(self.translate(text)), style=style or None, soft_wrap=not is_wrapped)
+
+    def say_each(self, texts: Iterable[messages.Text], *, style: str = "", one_line: bool = False) -> None:
+        """Print texts one below the other."""
+        for text in texts:
+            self.say(text, style=style, one_line=one_line)
 
     def table(
         self,

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from app.i18n import LANGUAGES
+from app.i18n import LANGUAGES, speaker
 from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.published import beside_table
 from app.lab.report.renderers.console.page import Page
-from app.lab.report.translation import translator
 from app.lab.studies.registry import all_study_tables
 from app.lab.studies.tables import StudyRow, StudyTable
 
 
 def print_published(analysis: Analysis, console: Console, *, language: str = LANGUAGES[0]) -> None:
     """Print each study's tables, of this run only the largest count of clients: a terminal has no room for more."""
-    page = Page(console, translator(language))
+    page = Page(console, speaker(language))
     arms = len(analysis.run.plan.arms)
     for study in all_study_tables(analysis):
         page.say("")
@@ -23,7 +22,7 @@ def print_published(analysis: Analysis, console: Console, *, language: str = LAN
         for table in study.tables:
             page.say("")
             page.say(table.title)
-            narrow = beside_table(_largest_only(table, arms), prefix="publ.")
+            narrow = beside_table(_largest_only(table, arms), short=True)
             page.table(narrow.headings, narrow.rows, texts=(0, 1))
         for sentence in study.differences:
             page.say(sentence)

@@ -1,0 +1,69 @@
+"""A document on a console: the same blocks as in the other forms, one below the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from app.lab.report.document import (
+    Block,
+    Caution,
+    Cautions,
+    Document,
+    Drawn,
+    Findings,
+    Folded,
+    Heading,
+    Kind,
+    Listing,
+    Numbers,
+    Paragraph,
+)
+from app.lab.report.renderers.console.page import Page
+
+
+def print_document(document: Document, page: Page) -> None:
+    """Print a document: title and opening, then its sections."""
+    page.say(document.title, style="bold")
+    print_blocks(document.opening, page)
+    for section in document.sections:
+        print_blocks((Heading(section.title), *section.blocks), page)
+    page.say("")
+    page.say(document.closing)
+
+
+def print_blocks(blocks: Iterable[Block], page: Page) -> None:
+    """Print blocks in order; of a figure the numbers that it shows."""
+    for block in blocks:
+        _print(block, page)
+
+
+def _print(block: Block, page: Page) -> None:
+    match block:
+        case Heading(text):
+            page.say("")
+            page.say(text, style="bold")
+        case Paragraph(text, kind):
+            is_warning = kind is Kind.WARNING
+            page.say(text, style="yellow" if is_warning else "", one_line=is_warning)
+        case Findings(items):
+            page.say("")
+            page.say_each((each.text for each in items), style="bold", one_line=True)
+        case Cautions(items):
+            page.say("")
+            _print_cautions(items, page)
+        case Listing(items):
+            page.say_each(items)
+        case Numbers(title, table, titled):
+            if titled:
+                page.say(title)
+            page.table(table.headings, table.rows, texts=sorted(table.words))
+        case Drawn(figure):
+            _print(Numbers(figure.title, figure.table, titled=True), page)
+        case Folded(summary, blocks):
+            print_blocks((Heading(summary), *blocks), page)
+
+
+def _print_cautions(items: Iterable[Caution], page: Page) -> None:
+    for each in items:
+        page.say(each.seen, style="yellow" if each.void else "")
+        page.say(f"     {page.translate(each.advice)}")
