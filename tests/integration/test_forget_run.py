@@ -51,4 +51,4 @@ def test_a_finished_run_forgets_one_phone_and_keeps_the_others(
     clients = {each.client for trial in run.trials for each in trial.deliveries}
     assert clients == {each["client"] for each in names}
     assert verified == 1
-    assert "A participant had what was recorded about them deleted" in capsys.readouterr().out
+    assert "1 participant had what was recorded about them deleted" in capsys.readouterr().out
