@@ -25,4 +25,6 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the demo's plan and print its result."""
     arms = measuring.parse_arms(arguments.arms)
     plan = demo_plan(seed=measuring.seed_or_random(arguments.seed), quick=arguments.quick, arms=arms)
-    return measuring.measure(measuring.instrumented(plan, arguments.instrument), json_path=arguments.json)
+    return measuring.measure(
+        measuring.instrumented(plan, arguments.instrument), measuring.ending_of(arguments)
+    )

@@ -26,6 +26,7 @@ COMMANDS = {
     "load": "Locust, headless: 50 to thousands of users, with gates (--quick; --shape steps, spike, ramp; --agreement)",
     "link": "a new one-time link for the operator of the server that runs here",
     "runs": "list the runs (prune: old ones into the trash; restore)",
+    "open": "the report of the newest run, or of RUN, in the browser",
     "report": "draw the report of a run again",
     "compare": "set runs against the first one: settings, figures, and what got worse",
     "export": "a run as a zip or folder to give away, without names, tokens and addresses",
@@ -109,6 +110,6 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _module(name: str) -> Command:
-    # `import` is a keyword, so no module can be named that.
-    module = {"import": "import_"}.get(name, name)
+    # `import` is a keyword and `open` a built-in function, so no module is named that.
+    module = {"import": "import_", "open": "open_"}.get(name, name)
     return importlib.import_module(f"app.cli.{module}")  # type: ignore[return-value]

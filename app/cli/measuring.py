@@ -6,7 +6,8 @@ import argparse
 import os
 import secrets
 import sys
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -14,17 +15,19 @@ from rich.console import Console
 from app import settings as settings_module
 from app.cli import arm_servers, signals
 from app.core.errors import Malformed, SiarError, Unknown
-from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK
+from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNFIT
 from app.core.plan.scenario import Plan
 from app.core.wire import TRANSPORTS
+from app.i18n import LANGUAGES, Words, terminal_language
 from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.first_screen import is_decided
 from app.lab.report.atomic_files import write_atomically
 from app.lab.report.data.result import result_text
 from app.lab.report.files import paths_in, write_all
-from app.lab.report.renderers.console.result import print_result
+from app.lab.report.renderers.console.result import print_details, print_first_screen
 from app.lab.run import server_process
-from app.lab.run.progress import for_stream
 from app.lab.run.runner import run_plan
+from app.lab.run.terminal_progress import for_stream
 from app.settings import Settings
 from app.store import run_ids as naming
 from app.store.store import Store
@@ -65,6 +68,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="whether the server records when the kernel took what, to split delays (default: the plan's, the demo's is yes)",
     )
+    add_ending_arguments(parser)
+
+
+def add_ending_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags for what is printed at the end of a run, in which language, and for the exit code."""
+    parser.add_argument(
+        "--lang", choices=LANGUAGES, help="language of what is printed (default: the locale's)"
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="print every figure at the end, not only the first screen"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 3 if no comparison of delays was decided"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a command does with a run that has ended."""
+
+    language: str
+    is_verbose: bool = False
+    is_strict: bool = False
+    json_path: Path | None = None
+    plan_file: str | None = None
+    """Path of the file that the plan was read from."""
+
+
+def ending_of(arguments: argparse.Namespace) -> Ending:
+    """Return the flags of `add_arguments`. Raises `Malformed` if the JSON file cannot be written."""
+    if arguments.json is not None:
+        check_json_path(arguments.json)
+    plan_file = getattr(arguments, "plan", None)
+    return Ending(
+        terminal_language(os.environ, arguments.lang),
+        arguments.verbose,
+        arguments.strict,
+        arguments.json,
+        None if plan_file is None else str(plan_file),
+    )
 
 
 def instrumented(plan: Plan, wanted: bool | None) -> Plan:  # noqa: FBT001 - a flag as argparse has it
@@ -88,14 +131,12 @@ def seed_or_random(seed: int | None) -> int:
     return secrets.randbelow(1_000_000) if seed is None else seed
 
 
-def measure(plan: Plan, *, json_path: Path | None) -> int:
+def measure(plan: Plan, ending: Ending) -> int:
     """Run the plan on a server of its own, print and write the result. Returns the exit code.
 
     A failure in mid-run is reported after the results measured before it, and so is an end from outside.
     Raises `SiarError` when there is no run to show.
     """
-    if json_path is not None:
-        check_json_path(json_path)
     settings = settings_module.read(os.environ)
     given = given_settings()
     common = {**given, "SIAR_RECORDER": "0"}
@@ -117,7 +158,7 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
                 server=serving.server,
                 runs_dir=settings.runs_dir,
                 run_id=run_id,
-                progress=for_stream(sys.stderr),
+                progress=for_stream(sys.stderr, ending.language),
                 settings=given,
                 others=others,
             )
@@ -128,12 +169,12 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
         if not folder.is_dir():
             raise
         failure = error
-    analysis = report(folder, json_path=json_path)
+    analysis = report(folder, ending)
     if failure is not None:
         sys.stdout.flush()
         print(f"siar: {failure}", file=sys.stderr)
         return EXIT_FAILURE
-    return exit_code(analysis)
+    return exit_code(analysis, is_strict=ending.is_strict)
 
 
 def check_json_path(path: Path, flag: str = "--json") -> None:
@@ -152,8 +193,8 @@ def load(folder: Path) -> Analysis:
         return analyse(store.load())
 
 
-def report(folder: Path, analysis: Analysis | None = None, *, json_path: Path | None) -> Analysis:
-    """Analyse a run and write the report's files; print the result and their paths.
+def report(folder: Path, ending: Ending, analysis: Analysis | None = None) -> Analysis:
+    """Analyse a run and write the report's files; print the result and what to do next.
 
     `analysis`: that of a run whose files are written already.
     """
@@ -162,24 +203,46 @@ def report(folder: Path, analysis: Analysis | None = None, *, json_path: Path | 
         if analysis is None:
             analysis = load(folder)
             write_all(analysis, folder)
-        if json_path is not None:
-            write_atomically(json_path, lambda file: file.write(result_text(analysis)))
+        if ending.json_path is not None:
+            write_atomically(ending.json_path, lambda file: file.write(result_text(analysis)))
     console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
-    print_result(analysis, console)
-    print(f"\nReport: {paths[0]}")
-    print(f"Beside it: {', '.join(path.name for path in paths[1:])}.")
-    print(f"Run {analysis.run.id}; --seed {analysis.run.plan.seed} gives the same order of trials again.")
-    print(
-        f"`siar verify {analysis.run.id}` computes every figure again; `siar report` has other forms and languages."
-    )
+    print_first_screen(analysis, console, language=ending.language, plan_file=ending.plan_file)
+    if ending.is_verbose:
+        print_details(analysis, console, language=ending.language)
+    print(*_last_lines(analysis, paths, ending), sep="\n")
     return analysis
 
 
-def exit_code(analysis: Analysis) -> int:
+def _last_lines(analysis: Analysis, paths: Sequence[Path], ending: Ending) -> list[str]:
+    """Return the lines on the run's files and on other commands, after an empty one."""
+    words, run = Words(ending.language), analysis.run
+    lines = ["", words.say("measured.report", path=paths[0])]
+    if ending.is_verbose:
+        lines.append(words.say("measured.beside", names=", ".join(path.name for path in paths[1:])))
+        lines.append(words.say("measured.verify", run=run.id))
+    else:
+        lines.append(words.say("measured.more", run=run.id))
+    lines.append(words.say("measured.same_order", seed=run.plan.seed))
+    if not analysis.phones:
+        lines.append(words.say("measured.phones"))
+    return lines
+
+
+def exit_code(analysis: Analysis, *, is_strict: bool = False) -> int:
     """Return 0 when every trial was completed and every notification arrived.
 
-    Findings about validity change the verdict, not the exit code.
+    Findings about validity change the verdict, not the exit code, unless `is_strict`: then it is 3 if nothing was decided.
     """
+    code = _completion_code(analysis)
+    return EXIT_UNFIT if code == EXIT_OK and is_strict and not any_decided(analysis) else code
+
+
+def any_decided(analysis: Analysis) -> bool:
+    """Return True if a difference or an equivalence of delays was found at any count of clients."""
+    return any(map(is_decided, analysis.verdicts))
+
+
+def _completion_code(analysis: Analysis) -> int:
     if not analysis.run.complete:
         stopped = analysis.run.conditions.get("stopped") == "on request"
         return EXIT_INTERRUPTED if stopped else EXIT_FAILURE

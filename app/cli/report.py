@@ -27,7 +27,7 @@ from app.lab.report.data.live_json import write_live
 from app.lab.report.forms import FORMS, ReportRequest
 from app.lab.report.renderers.console.live import print_display, print_live
 from app.lab.report.renderers.console.published import print_published
-from app.lab.report.renderers.console.result import print_result
+from app.lab.report.renderers.console.result import print_details, print_first_screen
 from app.lab.report.renderers.figure_files import WIDTH_MM, width_mm, write_figures
 from app.lab.report.renderers.typeset import REQUIREMENTS, is_installed
 from app.store.store import Store
@@ -176,7 +176,8 @@ def _write_formats(formats: Sequence[str], order: ReportRequest, output: Path | 
 def _result_text(analysis: Analysis, store: Store, arguments: argparse.Namespace) -> str:
     """Return the report as a terminal shows it."""
     file, language = io.StringIO(), arguments.language
-    print_result(analysis, _console(file), language=language)
+    print_first_screen(analysis, _console(file), language=language)
+    print_details(analysis, _console(file), language=language)
     print_display(store.each_sample(), _console(file), language=language)
     if arguments.studies:
         print_published(analysis, _console(file), language=language)

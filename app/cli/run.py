@@ -13,7 +13,6 @@ from app.cli import certificate, measuring, run_phones
 from app.core.errors import Malformed
 from app.core.plan.scenario import Plan
 from app.core.wire import TRANSPORTS
-from app.i18n import LANGUAGES
 from app.store.plans import check_for_built_in, demo_plan, load_plan
 
 
@@ -38,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--host", help="with --phones: address to listen on (default: every network)")
     parser.add_argument("--port", type=int, help="with --phones: TCP port (default: 8080)")
-    parser.add_argument("--lang", choices=LANGUAGES, help="with --phones: language of what is printed")
     parser.add_argument("--no-qr", action="store_true", help="with --phones: no QR code in the terminal")
     parser.add_argument(
         "--no-check",
@@ -57,11 +55,11 @@ def execute(arguments: argparse.Namespace) -> int:
         if changed != wanted:
             changed = replace(changed, profile="plan")
         return run_phones.execute(changed, arguments)
-    for name in ("host", "port", "lang", *certificate.NAMES):
+    for name in ("host", "port", *certificate.NAMES):
         if getattr(arguments, name) is not None:
             raise Malformed(f"--{name} goes with --phones; built-in clients need no address.")
     plan = measuring.instrumented(_plan(arguments), arguments.instrument)
-    return measuring.measure(plan, json_path=arguments.json)
+    return measuring.measure(plan, measuring.ending_of(arguments))
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:

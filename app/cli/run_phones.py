@@ -19,11 +19,12 @@ from app.core.exit_codes import EXIT_FAILURE, EXIT_INTERRUPTED
 from app.core.plan.classroom import classroom_plan, length_s, with_phones
 from app.core.plan.scenario import Plan
 from app.core.wire import TRANSPORTS
-from app.i18n import Words, terminal_language
+from app.i18n import Words
 from app.lab.run import server_process
 from app.lab.run.api import Server
-from app.lab.run.progress import duration, for_stream
+from app.lab.run.progress import duration
 from app.lab.run.room_run import RoomRun
+from app.lab.run.terminal_progress import for_stream
 from app.server.tls.keep import Files
 from app.settings import Settings
 from app.store import run_ids as naming
@@ -61,9 +62,9 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
     """
     plan = with_phones(plan, arguments.phones)
     check_for_phones(plan)
-    if arguments.json is not None:
-        measuring.check_json_path(arguments.json)
-    words = Words(terminal_language(os.environ, arguments.lang or os.environ.get("SIAR_LANGUAGE")))
+    arguments.lang = arguments.lang or os.environ.get("SIAR_LANGUAGE")
+    ending = measuring.ending_of(arguments)
+    words = Words(ending.language)
     since = clock.readings()
     settings, files = _settings(arguments, words)
     subject = subject_of(settings)
@@ -90,22 +91,23 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
             print(*after_start.report(found, words), sep="\n")
         announcement.print_links(settings, subject, words, files=files, qr=not arguments.no_qr)
         local = replace(serving.server, url=subject.url(subject.local()))
-        return _run(plan, local, settings, arguments, words)
+        return _run(plan, local, settings, arguments.phones, ending)
 
 
-def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Namespace, words: Words) -> int:
+def _run(plan: Plan, server: Server, settings: Settings, phones: int, ending: measuring.Ending) -> int:
+    words = Words(ending.language)
     run = RoomRun(
         plan,
         server,
         settings.runs_dir,
         naming.new_run_id(),
-        arguments.phones,
-        for_stream(sys.stderr),
+        phones,
+        for_stream(sys.stderr, ending.language),
         settings=measuring.given_settings(),
     )
     analysis = None
     failure: SiarError | None = None
-    values = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
+    values = {"count": phones, "length": duration(length_s(plan), words), "seed": plan.seed}
     try:
         print(words.say("run.waiting", **values), flush=True)
         analysis = run.execute()
@@ -120,12 +122,12 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
     if not run.folder.is_dir():
         print(f"siar: {words.say('run.stopped')}", file=sys.stderr)
         return EXIT_INTERRUPTED
-    analysis = measuring.report(run.folder, analysis, json_path=arguments.json)
+    analysis = measuring.report(run.folder, ending, analysis)
     if failure is not None:
         sys.stdout.flush()
         print(f"siar: {failure}", file=sys.stderr)
         return EXIT_FAILURE
-    return measuring.exit_code(analysis)
+    return measuring.exit_code(analysis, is_strict=ending.is_strict)
 
 
 def _encryption(settings: Settings, files: Files | None) -> dict[str, str]:

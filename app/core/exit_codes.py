@@ -12,7 +12,8 @@ EXIT_USAGE = 2
 """The command was refused as it was given: a flag, a setting, a token or a file named by it. argparse uses this code too."""
 
 EXIT_UNFIT = 3
-"""It cannot run on this machine as it is; of a load run also: the load generator was too slow to be believed."""
+"""It cannot run on this machine as it is; of a load run also: the load generator was too slow to be believed; with
+`--strict`: nothing was decided."""
 
 EXIT_GATE = 99
 """A gate was missed, as in k6."""

@@ -20,7 +20,7 @@ def demo(
 ) -> tuple[Path, subprocess.CompletedProcess[str], dict[str, Any]]:
     """One real `demo --quick`: its folder, what it said, and its result."""
     folder = tmp_path_factory.mktemp("demo")
-    done = siar(folder, "demo", "--quick", "--seed", "11", "--json", "result.json")
+    done = siar(folder, "demo", "--quick", "--verbose", "--seed", "11", "--json", "result.json")
     assert done.returncode == 0, done.stderr
     return folder, done, json.loads((folder / "result.json").read_text())
 
@@ -98,10 +98,19 @@ def test_the_run_can_be_listed_drawn_again_and_verified(demo: tuple[Path, Any, d
     again = siar(folder, "report", run)
     assert again.returncode == 0
     assert again.stdout.strip() in done.stdout
+    opened = siar(folder, "open", "--print")
+    assert opened.stdout.strip() == str((folder / "runs" / run / "report.html").resolve())
     assert json.loads(siar(folder, "report", run, "--format", "json").stdout) == result
     assert siar(folder, "report", f"runs/{run}", "--format", "html", "--output", "again.html").returncode == 0
     assert (folder / "again.html").read_text() == (folder / "runs" / run / "report.html").read_text()
     assert siar(folder, "verify", run).returncode == 0
+
+
+def test_a_demo_without_a_terminal_has_no_control_characters(demo: tuple[Path, Any, dict[str, Any]]) -> None:
+    _folder, done, _result = demo
+
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", done.stdout + done.stderr)
+    assert re.search(r"^ 90 %  \d+ of \d+  \d+ s left  (SSE|Socket\.IO) median", done.stderr, re.MULTILINE)
 
 
 def test_verify_finds_a_figure_that_was_changed(

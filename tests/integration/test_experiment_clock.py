@@ -14,7 +14,7 @@ from app.core.plan.scenario import Plan, TrialSpec
 from app.lab.run import runner, server_process
 from app.lab.run.api import Server
 from app.lab.run.client_link import ClientLink
-from app.lab.run.progress import SilentProgress
+from app.lab.run.progress import Progress
 from app.lab.run.runner_clock import PROBES_BEFORE_TRIAL
 from app.lab.run.trial_run import PROBES_AFTER_TRIAL, BuiltInClients
 from app.store.store import Store
@@ -82,7 +82,7 @@ def test_an_idle_window_longer_than_the_clock_reaches_leaves_every_sample_a_cloc
         server=server,
         runs_dir=tmp_path,
         run_id="long-idle",
-        progress=SilentProgress(),
+        progress=Progress(),
     )
 
     with Store.open(folder) as store:

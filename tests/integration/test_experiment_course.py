@@ -12,7 +12,7 @@ from app.lab.analysis.analyse import analyse
 from app.lab.analysis.descriptive.arm_rows import descriptive_rows
 from app.lab.analysis.descriptive.timeline import recoveries_of
 from app.lab.run import runner, server_process
-from app.lab.run.progress import SilentProgress
+from app.lab.run.progress import Progress
 from app.store.store import Store
 from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support import lab
@@ -38,7 +38,7 @@ def test_a_cut_connection_is_there_twice_and_its_recovery_holds_the_time_away(
                 server=started.server,
                 runs_dir=tmp_path,
                 run_id="cut",
-                progress=SilentProgress(),
+                progress=Progress(),
             )
     with Store.open(folder) as store:
         run = store.load()

@@ -11,7 +11,7 @@ import pytest
 from app.core.plan.scenario import Arm
 from app.core.trial import RunRecord
 from app.lab.run import runner, server_process
-from app.lab.run.progress import SilentProgress
+from app.lab.run.progress import Progress
 from app.store.store import Store
 from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support import lab
@@ -40,7 +40,7 @@ def test_50_ms_more_from_server_to_client_are_50_ms_more_in_the_median(tmp_path:
                 server=started.server,
                 runs_dir=tmp_path,
                 run_id="delayed",
-                progress=SilentProgress(),
+                progress=Progress(),
             )
     assert statistics.median(lateness_s) < 0.0003
     with Store.open(folder) as store:

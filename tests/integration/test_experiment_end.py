@@ -20,10 +20,10 @@ RUNNER = """
 import sys
 from pathlib import Path
 from app.lab.run import runner, server_process
-from app.lab.run.progress import SilentProgress
+from app.lab.run.progress import Progress
 from tests.support import lab
 
-class Tell(SilentProgress):
+class Tell(Progress):
     def trial(self, spec, *, done, trials, left_s):
         print(done, flush=True)
 

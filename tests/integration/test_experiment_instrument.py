@@ -16,7 +16,7 @@ from app.lab.analysis.metrics.split import split
 from app.lab.analysis.validity.checks import check_trial
 from app.lab.run import runner, server_process
 from app.lab.run.api import Server
-from app.lab.run.progress import SilentProgress
+from app.lab.run.progress import Progress
 from app.store import run_ids as naming
 from app.store.store import Store
 from app.tools.calibrate.tcp_proxy import TcpProxy
@@ -55,7 +55,7 @@ def run_short_plan(server: Server, runs_dir: Path, **changes: object) -> RunReco
         server=server,
         runs_dir=runs_dir,
         run_id=naming.new_run_id(),
-        progress=SilentProgress(),
+        progress=Progress(),
     )
     with Store.open(folder) as store:
         return store.load()

@@ -14,7 +14,7 @@ from app.core.plan.scenario import Arm
 from app.lab.analysis.metrics.cpu import deliveries_in_window
 from app.lab.run import runner, server_process
 from app.lab.run.api import Server
-from app.lab.run.progress import SilentProgress
+from app.lab.run.progress import Progress
 from app.store.store import Store
 from app.tools.calibrate.tcp_proxy import TcpProxy
 from tests.support import lab
@@ -47,7 +47,7 @@ def test_a_broken_connection_costs_no_notification_and_is_counted(
             server=server,
             runs_dir=tmp_path,
             run_id=f"cut-{transport}",
-            progress=SilentProgress(),
+            progress=Progress(),
         )
 
     with Store.open(folder) as store:
@@ -77,7 +77,7 @@ def test_the_cpu_window_does_not_wait_for_what_comes_after_the_last_due_time(
             server=server,
             runs_dir=tmp_path,
             run_id="late",
-            progress=SilentProgress(),
+            progress=Progress(),
         )
 
     with Store.open(folder) as store:

@@ -15,7 +15,7 @@ from app.core.errors import Unfit
 from app.core.trial import RunRecord
 from app.lab.run import runner, server_process
 from app.lab.run.api import Server
-from app.lab.run.progress import SilentProgress
+from app.lab.run.progress import Progress
 from app.store import run_ids as naming
 from app.store.store import Store
 from tests.support import lab
@@ -38,7 +38,7 @@ def folder(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
         server=server,
         runs_dir=tmp_path_factory.mktemp("runs"),
         run_id=naming.new_run_id(),
-        progress=SilentProgress(),
+        progress=Progress(),
     )
 
 
@@ -141,7 +141,7 @@ def test_two_runs_with_the_same_seed_have_the_same_order(server: Server, tmp_pat
     orders = []
     for _ in range(2):
         folder = runner.run_plan(
-            plan, server=server, runs_dir=tmp_path, run_id=naming.new_run_id(), progress=SilentProgress()
+            plan, server=server, runs_dir=tmp_path, run_id=naming.new_run_id(), progress=Progress()
         )
         with Store.open(folder) as store:
             specs = [trial.spec for trial in store.load().trials]
@@ -157,7 +157,7 @@ def test_without_a_clock_channel_the_server_itself_is_asked(server: Server, tmp_
         server=replace(server, clock_port=None),
         runs_dir=tmp_path,
         run_id="http-clock",
-        progress=SilentProgress(),
+        progress=Progress(),
     )
 
     with Store.open(folder) as store:
@@ -173,7 +173,7 @@ def test_without_a_clock_channel_the_server_itself_is_asked(server: Server, tmp_
 def test_a_stop_keeps_what_was_measured_and_leaves_the_run_incomplete(server: Server, tmp_path: Path) -> None:
     stop = threading.Event()
 
-    class StopAfterTwo(SilentProgress):
+    class StopAfterTwo(Progress):
         def trial(self, spec: object, *, done: int, trials: int, left_s: float) -> None:
             if done == 2:
                 stop.set()
@@ -198,7 +198,7 @@ def test_a_stop_keeps_what_was_measured_and_leaves_the_run_incomplete(server: Se
 def test_a_server_that_dies_ends_the_run_in_a_sentence_and_keeps_what_was_measured(tmp_path: Path) -> None:
     with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
 
-        class KillAfterTwo(SilentProgress):
+        class KillAfterTwo(Progress):
             def trial(self, spec: object, *, done: int, trials: int, left_s: float) -> None:
                 if done == 2:
                     started.stop()

@@ -27,7 +27,7 @@ from app.core.errors import SiarError
 from app.lab.analysis.validity.clock_check import check_clocks
 from app.lab.report.exchange.exporter import export_zip
 from app.lab.report.files import write_all
-from app.lab.report.renderers.console.result import print_result
+from app.lab.report.renderers.console.result import print_details, print_first_screen
 from app.lab.report.renderers.html import report_html
 from app.server.factory import SiarApp, create_app
 from app.settings import Settings
@@ -269,7 +269,9 @@ def test_the_commands_read_a_damaged_run_or_say_what_is_wrong_with_it(
         with contextlib.suppress(SiarError):  # Anything else is a bug, and ends the test.
             analysis = load(folder)
             write_all(analysis, Path(drawn))
-            print_result(analysis, Console(file=io.StringIO(), width=100))
+            console = Console(file=io.StringIO(), width=100)
+            print_first_screen(analysis, console)
+            print_details(analysis, console)
 
 
 @pytest.mark.parametrize("value", [0, -1, 2**31, 1e200, "", '{"a": 1}'], ids=repr)

@@ -99,7 +99,7 @@ def test_a_failure_in_the_middle_shows_what_was_measured_and_is_said(
     said, complained = (tmp_path / "said").read_text(), (tmp_path / "complained").read_text()
     assert f"siar: {complaint}" in complained
     assert "Traceback" not in complained
-    assert "Report: " in said
+    assert "Report  " in said
     assert len(trials_of(tmp_path)) >= TRIALS_BEFORE
 
 
@@ -112,7 +112,7 @@ def test_sigterm_ends_a_run_in_order_as_ctrl_c_does(running: subprocess.Popen[st
 
     assert running.wait(30) == 130
     assert lab.wait_until_gone(started, timeout_s=15) == []
-    assert "Report: " in (tmp_path / "said").read_text()
+    assert "Report  " in (tmp_path / "said").read_text()
     (folder,) = (tmp_path / "runs").iterdir()
     with Store.open(folder) as store:
         record = store.load()

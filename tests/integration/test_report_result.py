@@ -25,7 +25,7 @@ from app.lab.report.data.result import result_json, result_text
 from app.lab.report.files import write_all
 from app.lab.report.renderers.console.document import print_document
 from app.lab.report.renderers.console.page import Page
-from app.lab.report.renderers.console.result import print_result
+from app.lab.report.renderers.console.result import print_details, print_first_screen
 from tests.unit.support_run import RunMaker, a_plan
 
 TRIAL_KEYS = {
@@ -99,7 +99,8 @@ def analysis(request: pytest.FixtureRequest) -> Analysis:
 
 def printed(analysis: Analysis, *, width: int = 80) -> str:
     file = io.StringIO()
-    print_result(analysis, Console(file=file, width=width))
+    print_first_screen(analysis, Console(file=file, width=width))
+    print_details(analysis, Console(file=file, width=width))
     return file.getvalue()
 
 
@@ -236,7 +237,8 @@ def test_a_terminal_gets_no_longer_lines_than_it_has_columns() -> None:
     file = io.StringIO()
     console = Console(file=file, width=80, force_terminal=True, no_color=True)
 
-    print_result(analysed("quick"), console)
+    print_first_screen(analysed("quick"), console)
+    print_details(analysed("quick"), console)
 
     shown = re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue())
     assert max(map(len, shown.splitlines())) <= 80
@@ -309,7 +311,7 @@ def test_a_run_that_is_invalid_throughout_says_so_first_and_makes_no_claim_besid
 
     none, some = (" ".join(printed(analyse(each)).split()) for each in (busy, partly))
 
-    assert none.startswith("No result: a connection was lost in 32 of 32 rounds. Run ")
-    assert some.startswith("SSE and Socket.IO: SSE faster with 1 client; no result with 3 clients. Run ")
+    assert none.startswith("SSE or Socket.IO? No result: a connection was lost in 32 of 32 rounds. 1 and 3 ")
+    assert some.startswith("SSE and Socket.IO: SSE faster with 1 client; no result with 3 clients. 1 and 3 ")
     assert "would have said" not in none
     assert re.findall(r"would have said \S+ faster at (\d)", some) == ["1"]

@@ -107,6 +107,8 @@ def test_the_preset_measures_all_three_configurations_and_fills_both_tables(tmp_
         outcomes = {"hit", "miss", "bypass"} if line.arm.startswith("C3") else {"none"}
         assert set(line.probed.answers_us) <= outcomes
     assert siar(tmp_path, "verify", result["run"]["id"]).returncode == 0
-    again = siar(tmp_path, "load", "--again", result["run"]["id"], "--gate", "lost==0", "--lang", "id")
+    again = siar(
+        tmp_path, "load", "--again", result["run"]["id"], "--gate", "lost==0", "--lang", "id", "--verbose"
+    )
     assert "Biaya jalan lewat Redis" in again.stdout
     assert "Table 4" not in again.stdout

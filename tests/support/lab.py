@@ -9,7 +9,7 @@ import psutil
 
 from app.core.plan.scenario import Plan, arms_from_names
 from app.lab.run.api import find_server
-from app.lab.run.progress import SilentProgress
+from app.lab.run.progress import Progress
 from app.lab.run.room_run import RoomRun
 from tests.support.server import RunningServer
 
@@ -51,7 +51,7 @@ def room_plan(**changes: object) -> Plan:
 def room_run(server: RunningServer, run: str, wanted: int, wanted_plan: Plan) -> RoomRun:
     """Return a run with the runner in this process."""
     found = find_server(server.url, admin_token=server.admin_token, pid=server.process.pid)
-    return RoomRun(wanted_plan, found, server.runs_dir, run, wanted, SilentProgress())
+    return RoomRun(wanted_plan, found, server.runs_dir, run, wanted, Progress())
 
 
 def descendants(pid: int) -> list[psutil.Process]:

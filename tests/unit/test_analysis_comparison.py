@@ -378,7 +378,7 @@ def test_a_void_idle_window_voids_its_block_and_a_missing_one_takes_its_net_cpu_
 
 def test_warnings_of_one_kind_are_told_together_and_notes_apart_from_voids() -> None:
     def load(record: TrialRecord) -> TrialRecord:
-        busy_s = {2: 2.5, 4: 0.5, 5: 0.5}.get(record.spec.index)
+        busy_s = {2: 2.5, 4: 0.7, 5: 0.7}.get(record.spec.index)
         return replace(record, cpu=cpu_use(total_s=0.01, machine_busy_s=busy_s)) if busy_s else record
 
     groups = analyse(RunMaker(alter=load).run()).warnings

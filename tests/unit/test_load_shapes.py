@@ -10,7 +10,7 @@ from pathlib import Path
 from app.core.plan.scenario import BlockSpec, TrialSpec, trial_s
 from app.core.trial import TrialRecord
 from app.lab.run.laboratory import Finished
-from app.lab.run.progress import Progress, SilentProgress
+from app.lab.run.progress import Progress
 from app.lab.run.runner import run_in_laboratory
 from app.store.store import RunHead
 from app.tools.load.shapes import shape_walk
@@ -57,7 +57,7 @@ class FakeLaboratory:
         return Finished(TrialRecord(spec, 0, 1, 0), (), ())
 
 
-class Counting(SilentProgress):
+class Counting(Progress):
     """Remembers how much was said to be done, of how much, and the time left."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ def steps_of(
         RunHead("r", "2026-11-21T10:40:07Z", records.plan(client_counts=stages, idle_s=1.0), {}),
         folder / "r",
         lambda _store: contextlib.nullcontext(laboratory),
-        progress or SilentProgress(),
+        progress or Progress(),
         walk=shape_walk(stages, until_broken=until_broken),
     )
     return laboratory.steps

@@ -61,12 +61,13 @@ def test_the_files_of_a_run_that_is_analysed_already_are_not_written_again(
 ) -> None:
     folder = store_run(RunMaker(a_plan(blocks=1, client_counts=(1,), notifications=3)).run(), tmp_path)
     analysis = measuring.load(folder)
+    ending = measuring.Ending("en", is_verbose=True, json_path=tmp_path / "also.json")
     monkeypatch.setattr(measuring, "write_all", None)
     monkeypatch.setattr(measuring, "load", None)
 
-    assert measuring.report(folder, analysis, json_path=tmp_path / "also.json") is analysis
+    assert measuring.report(folder, ending, analysis) is analysis
 
     assert (tmp_path / "also.json").read_bytes() == (folder / "result.json").read_bytes()
     said = capsys.readouterr().out
-    assert f"Report: {folder / 'report.html'}" in said
-    assert "Beside it: result.json, deliveries.csv, trials.csv, clients.csv." in said
+    assert f"Report            {folder / 'report.html'}   ./siar open" in said
+    assert "Beside it         result.json, deliveries.csv, trials.csv, clients.csv\n" in said

@@ -27,7 +27,7 @@ from app.lab.report.renderers.console.document import print_document
 from app.lab.report.renderers.console.live import print_live
 from app.lab.report.renderers.console.page import Page
 from app.lab.report.renderers.console.published import print_published
-from app.lab.report.renderers.console.result import print_result
+from app.lab.report.renderers.console.result import print_details, print_first_screen
 from app.lab.report.renderers.html import html_of
 from app.tools.load.invalid_rules import GENERATOR_CODES
 from tests.support.marked import words_of_no_catalogue
@@ -121,7 +121,8 @@ def test_every_text_on_a_terminal_is_from_the_catalogue(name: str, marked: str) 
     analysis, file = analysed(name), io.StringIO()
     console = Console(file=file, width=200)
 
-    print_result(analysis, console, language=marked)
+    print_first_screen(analysis, console, language=marked)
+    print_details(analysis, console, language=marked)
     print_published(analysis, console, language=marked)
 
     assert not words_of_no_catalogue(file.getvalue(), recorded_in(analysis))

@@ -12,7 +12,7 @@ from rich.console import Console
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.report.data.csv_files import write_deliveries, write_trials
 from app.lab.report.data.result import result_json
-from app.lab.report.renderers.console.result import print_result
+from app.lab.report.renderers.console.result import print_details
 from app.lab.report.renderers.html import report_html
 from tests.support.records import recorded
 from tests.unit.support_run import RunMaker, a_plan
@@ -36,7 +36,7 @@ def without_split() -> Analysis:
 
 def printed(analysis: Analysis) -> str:
     output = io.StringIO()
-    print_result(analysis, Console(file=output, width=80, highlight=False))
+    print_details(analysis, Console(file=output, width=80, highlight=False))
     return output.getvalue()
 
 

@@ -12,7 +12,7 @@ import pytest
 from app.core.plan.scenario import BlockSpec, Plan, TrialSpec
 from app.core.trial import Severity, TrialRecord, TrialWarning
 from app.lab.run.laboratory import Finished
-from app.lab.run.progress import SilentProgress
+from app.lab.run.progress import Progress
 from app.lab.run.runner import run_in_laboratory
 from app.store.store import RunHead, Store
 from tests.support import records
@@ -68,7 +68,7 @@ class FakeLaboratory:
 def blocks_run(folder: Path, laboratory: FakeLaboratory) -> list[tuple[int, int]]:
     """(clients, block) in the order in which they ran."""
     head = RunHead("r", "2026-11-21T10:40:07Z", laboratory.plan, {})
-    run_in_laboratory(head, folder / "r", lambda _store: contextlib.nullcontext(laboratory), SilentProgress())
+    run_in_laboratory(head, folder / "r", lambda _store: contextlib.nullcontext(laboratory), Progress())
     with Store.open(folder / "r") as store:
         run = store.load()
     assert run.complete

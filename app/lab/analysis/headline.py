@@ -221,7 +221,7 @@ def _by_counts(pair: Sequence[Comparison], noun: str) -> Message:
         counts = sorted(each.clients for each in pair if outcome(each) is kind)
         if not counts:
             continue
-        where = _where(counts, noun)
+        where = counts_phrase(counts, noun)
         if kind in winner:
             clauses.append(Message("headline.at.lower", {"arm": winner[kind], "where": where}))
         else:
@@ -253,6 +253,6 @@ def _than(compared: Sequence[tuple[Comparison, Kind]]) -> tuple[Message, ...]:
     return tuple(clauses)
 
 
-def _where(counts: Sequence[int], noun: str) -> Message:
+def counts_phrase(counts: Sequence[int], noun: str) -> Message:
     """Return the phrase `1 and 6 clients`. `counts`: at least one."""
     return count(counts[0], noun) if len(counts) == 1 else Message(f"list.{noun}s", {"n": tuple(counts)})

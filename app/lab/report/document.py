@@ -24,6 +24,8 @@ class Table:
     rows: Sequence[Sequence[Text]]
     words: frozenset[int] = frozenset({0})
     """Indices of columns that hold words instead of figures."""
+    muted: frozenset[int] = frozenset()
+    """Indices of rows that do not count, which a terminal shows in grey."""
 
 
 def headings_of(*names: str) -> tuple[Message, ...]:
@@ -59,6 +61,10 @@ class Kind(StrEnum):
     """Highlighted: what kind of run this is."""
     WARNING = "warning"
     """Highlighted: a limit of this run."""
+    ANSWER = "answer"
+    """The result in a sentence, on a terminal."""
+    COMMAND = "command"
+    """A command to copy, on a terminal: on one line, whatever its length."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from app.core.errors import Conflict, SiarError
 from app.core.plan.scenario import Plan, TrialSpec
 from app.core.trial import TrialRecord
 from app.lab.analysis.descriptive.bands import Bands
+from app.lab.run.progress import Progress
 from app.lab.run.room_api import RoomOperator
 from app.server.room import notes
 
@@ -16,8 +17,8 @@ NOTES_MAX = 20
 """Notes that are shown; older ones are dropped."""
 
 
-class RoomProgress:
-    """A `Progress` for everybody in the room. A trial is a "round" there; idle windows are not counted."""
+class RoomProgress(Progress):
+    """Progress for everybody in the room. A trial is a "round" there; idle windows are not counted."""
 
     def __init__(self, operator: RoomOperator, plan: Plan) -> None:
         self._operator = operator
@@ -37,14 +38,14 @@ class RoomProgress:
             self._send(self._done + self._rounds(trials - done), left_s)
         self._is_after_idle = spec.idle
 
-    def kept(self, record: TrialRecord, *, is_void: bool) -> None:
+    def kept(self, record: TrialRecord, *, is_valid: bool) -> None:
         """Add the trial to the result bands and count it."""
-        self._bands.add(record, is_void=is_void)
+        self._bands.add(record, is_void=not is_valid)
         self._done += not record.spec.idle
 
-    def note(self, text: str) -> None:
+    def note(self, sentence: str) -> None:
         """Show a note from the next round on; drop the oldest above `NOTES_MAX`."""
-        self._notes = [*self._notes, notes.to_json(text)][-NOTES_MAX:]
+        self._notes = [*self._notes, notes.to_json(sentence)][-NOTES_MAX:]
 
     def finish(self) -> None:
         """Send the results with the last block; `finish_room` sends the verdict."""

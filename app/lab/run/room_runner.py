@@ -66,9 +66,9 @@ def _print_ending(reason: str, *, line: str = "") -> None:
 class NamelessProgress(PlainProgress):
     """Progress without names of people, because the log is kept longer than the server keeps names."""
 
-    def note(self, text: str) -> None:
+    def note(self, sentence: str) -> None:
         """Print the sentence with the pseudonym only."""
-        super().note(without_name(text))
+        super().note(without_name(sentence))
 
 
 def _run(

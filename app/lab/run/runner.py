@@ -212,7 +212,7 @@ class _Run:
         self.store.add_probes(finished.probes)
         self._done += 1
         warnings = check_trial(finished.record, self.plan)
-        self.progress.kept(finished.record, is_void=not is_valid(warnings))
+        self.progress.kept(finished.record, is_valid=is_valid(warnings))
         return next((each for each in warnings if each.severity is Severity.VOID), None)
 
     def _announce(self, spec: TrialSpec, block: BlockSpec, position: int) -> None:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.core.sentence import Sentence, parameters
-from app.i18n import LANGUAGES, REMARK, SERVER, catalogue, in_language, remark
+from app.i18n import LANGUAGES, REMARK, REPORT, SERVER, catalogue, in_language, remark
 
 NAMELESS = "nameless"
 """The remark that replaces the name of a device that is gone."""
 
-VOID = "void."
-"""Prefix of the catalogue keys for the reasons of a void block, by warning code. They replace the English original."""
+CAUSE = "cause."
+"""Prefix of the catalogue keys for clauses on why a trial is invalid, by warning code."""
 
 TEXT_CHARS_MAX = 500
 
@@ -48,7 +48,7 @@ def render_note(
     places = dict(note["parameters"])
     if note["device"] is not None:
         places["name"] = name_of(note["device"]) or words[REMARK + NAMELESS]
-    if language != LANGUAGES[0] and (why := words.get(f"{VOID}{places.get('why_code')}")):
+    if why := cause_sentence(places.get("why_code"), language):
         places["why"] = why
     # Isolated (U+2068, U+2069): a name written from right to left must not turn the sentence around.
     isolated = {**places, "name": f"\u2068{places.get('name', '')}\u2069"}
@@ -57,6 +57,15 @@ def render_note(
     except KeyError:  # The runner has another version.
         text = str(note["code"])
     return {"code": note["code"], "parameters": places, "text": text}
+
+
+def cause_sentence(code: object, language: str) -> str | None:
+    """Return a sentence on why trials with the warning `code` are invalid, which replaces the runner's English one.
+
+    It is `None` in English, since the runner's own sentence has the figures, too, and for an unknown code.
+    """
+    clause = catalogue(language, REPORT).get(f"{CAUSE}{code}")
+    return None if clause is None or language == LANGUAGES[0] else f"{clause[0].upper()}{clause[1:]}."
 
 
 def without_name(sentence: str) -> str:

@@ -13,7 +13,8 @@ from typing import cast
 
 from app.core.errors import Unfit
 from app.core.plan.scenario import Arm, TrialSpec
-from app.lab.analysis.validity.trial_warnings import note, texts
+from app.i18n import remark
+from app.lab.analysis.validity.trial_warnings import texts
 from app.lab.measure import host
 from app.lab.run import server_process
 from app.lab.run.api import Server
@@ -117,7 +118,7 @@ class LoadRun:
         """Return the overlap of cores between the servers and the generators."""
         found = sharing(cores_of_servers((server, *others.values())), cores_of(generators.pids))
         if found is Sharing.MAY:
-            self.progress.note(texts(note("may_share_core"))["text"])
+            self.progress.note(remark("may_share_core"))
         return found
 
     def _check_files(self) -> None:
@@ -172,7 +173,7 @@ class LoadRun:
         )
         with clock_link(server, lambda: False) as (link, clock):
             if self.order.stages:
-                self.progress.note("First the generator proves itself against a neutral source.")
+                self.progress.note(remark("floor_first"))
                 self._prove(generators, link.pause)
             selector = ClientSelector(link, generators, order.spawn_rate)
             laboratory = LoadLaboratory(
@@ -220,7 +221,10 @@ class LoadRun:
 
     def _keep_floor(self, line: FloorLine) -> None:
         for each in line.warnings:
-            self.progress.note(f"Floor, {line.transport} with {line.users} users: {texts(each)['text']}")
+            why = texts(each)["text"]
+            self.progress.note(
+                remark("floor", arm=line.transport, users=line.users, why=why, why_code=each.code)
+            )
         trial_line.append(self.folder, line.to_json())
 
     def _floor(

@@ -44,7 +44,7 @@ def shape_walk(
             done += 1
             store.add_trial(finished.record, published=finished.published)
             store.add_probes(finished.probes)
-            progress.kept(finished.record, is_void=not is_valid(check_trial(finished.record, plan)))
+            progress.kept(finished.record, is_valid=is_valid(check_trial(finished.record, plan)))
 
         for number, users in enumerate(stages):
             block = visits[users]

@@ -1,4 +1,4 @@
-"""Terminal output of a load run: the headline, then the gates, their validity, the levels and the generator."""
+"""Terminal output of a load run: headline, gates, validity and levels; then, unless brief, the study and the generator."""
 
 from __future__ import annotations
 
@@ -35,10 +35,15 @@ TITLES = {
 
 
 def print_load(
-    analysis: Analysis, result: LoadResult, console: Console, language: str = LANGUAGES[0]
+    analysis: Analysis,
+    result: LoadResult,
+    console: Console,
+    language: str = LANGUAGES[0],
+    *,
+    is_brief: bool = False,
 ) -> None:
-    """Print the headline and the parts that only load runs have."""
-    printer = _Printer(console, speaker(language))
+    """Print the headline and the parts that only load runs have. `is_brief`: without what only explains them."""
+    printer = _Printer(console, speaker(language), is_brief=is_brief)
     printer.headline(load_headline(analysis, result).whole)
     printer.load(result)
 
@@ -47,6 +52,7 @@ def print_load(
 class _Printer:
     console: Console
     say: Say
+    is_brief: bool
 
     def headline(self, sentence: Message) -> None:
         self._print(sentence, style="bold")
@@ -69,13 +75,17 @@ class _Printer:
             cells = map(words.agreement_cells, result.agreement)
             self._table(Message("load.agreement"), words.AGREEMENT_HEADINGS, cells)
             self._print(words.AGREEMENT_NOTE)
-        if result.study is not None:
-            self._study(result.study)
-        self._table(
+        title, rows = (
             TITLES.get(result.kind, Message("load.levels_blocks")),
-            words.LEVEL_HEADINGS,
             map(words.level_cells, result.levels),
         )
+        if self.is_brief:
+            brief = [[row[column] for column in words.BRIEF_COLUMNS] for row in rows]
+            self._table(title, [words.LEVEL_HEADINGS[column] for column in words.BRIEF_COLUMNS], brief)
+            return
+        if result.study is not None:
+            self._study(result.study)
+        self._table(title, words.LEVEL_HEADINGS, rows)
         self._print(words.LEVEL_NOTE)
         self._table(
             Message("load.generator"), words.GENERATOR_HEADINGS, map(words.generator_cells, result.levels)

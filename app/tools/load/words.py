@@ -21,6 +21,9 @@ LEVEL_HEADINGS = _headings(
     *("heading.arm", "load.h_users", "heading.trials", "load.h_delay", "heading.p95_ms", "heading.p99_ms"),
     *("load.h_self", "heading.lost", "load.h_errors", "load.h_connect", "load.h_cpu"),
 )
+BRIEF_COLUMNS = (0, 1, 3, 4, 7, 8, 10)
+"""Columns of levels that fit a terminal of 80 columns."""
+
 LEVEL_NOTE = Message("load.note_levels")
 GENERATOR_HEADINGS = _headings(
     *("heading.arm", "load.h_users", "load.h_connected", "load.h_attempts", "load.h_core", "load.h_lag"),

@@ -12,8 +12,8 @@ Limits are those of `measurement.md` (section 2, void rules), with three excepti
 
     slow client loop       a note, since it is a condition that all arms share when server and clients run short trials
                            on one machine
-    other load             a note from 2 % of a core on, and void from half of the machine on, since server and clients
-                           share it
+    other load             a note from a quarter of the machine on, and void from half of it on: with less, no figure
+                           moved (`machine.py`)
     missing kernel stamps  a note, since no verdict depends on them
 """
 

@@ -22,9 +22,10 @@ SOURCE_LAG_MS_MAX = 5.0
 CLOCK_BOUND_MS_MAX = BOUND_MAX_US / 1000
 """U_max of `measurement.md` section 1."""
 
-CLIENT_LAG_MS_MIN = 1.0
+CLIENT_LAG_MS_MIN = 5.0
 CLIENT_LAG_SHARE = 0.10
-"""Limits for a client's event loop: it may be late by 1 ms or a tenth of the median delay, whichever is more."""
+"""Limits for a client's event loop: it may be late by as much as a source, or by a tenth of the median delay, whichever is
+more. In five demos with a p99 of up to 4 ms the trials' median delays did not depend on it."""
 
 KERNEL_STAMPS_MISSING_MAX = 0.01
 

@@ -20,6 +20,9 @@ from app.lab.report.document import (
 )
 from app.lab.report.renderers.console.page import Page
 
+STYLES = {Kind.ANSWER: "bold", Kind.CAPTION: "dim", Kind.WARNING: "yellow"}
+"""Styles of paragraphs by their purpose. In a log such a paragraph is one line, so that it can be searched."""
+
 
 def print_document(document: Document, page: Page) -> None:
     """Print a document: title and opening, then its sections."""
@@ -42,9 +45,10 @@ def _print(block: Block, page: Page) -> None:
         case Heading(text):
             page.say("")
             page.say(text, style="bold")
+        case Paragraph(text, Kind.COMMAND):
+            page.say_command(text)
         case Paragraph(text, kind):
-            is_warning = kind is Kind.WARNING
-            page.say(text, style="yellow" if is_warning else "", one_line=is_warning)
+            page.say(text, style=STYLES.get(kind, ""), one_line=kind in STYLES)
         case Findings(items):
             page.say("")
             page.say_each((each.text for each in items), style="bold", one_line=True)
@@ -56,7 +60,7 @@ def _print(block: Block, page: Page) -> None:
         case Numbers(title, table, titled):
             if titled:
                 page.say(title)
-            page.table(table.headings, table.rows, texts=sorted(table.words))
+            page.table(table.headings, table.rows, texts=sorted(table.words), muted=table.muted)
         case Drawn(figure):
             _print(Numbers(figure.title, figure.table, titled=True), page)
         case Folded(summary, blocks):

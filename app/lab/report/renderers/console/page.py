@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -41,22 +41,30 @@ class Page:
         for text in texts:
             self.say(text, style=style, one_line=one_line)
 
+    def say_command(self, command: messages.Text) -> None:
+        """Print a command that a reader copies: a terminal wraps it without a line feed in it."""
+        self.console.print(plain(self.translate(command)), soft_wrap=True)
+
     def table(
         self,
         headings: Sequence[messages.Text],
         rows: Iterable[Sequence[messages.Text]],
         *,
         texts: Sequence[int],
+        muted: Collection[int] = (),
     ) -> None:
-        """Print a table without a frame, so that 80 columns are enough. Columns in `texts` are aligned left."""
+        """Print a table without a frame, so that 80 columns are enough.
+
+        `texts`: indices of columns that are aligned left. `muted`: those of rows that are grey.
+        """
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         for index, heading in enumerate(headings):
             table.add_column(
                 plain(self.translate(heading)),
                 justify="left" if index in texts else "right",
                 overflow="fold",
-                vertical="bottom",
             )
-        for row in rows:
-            table.add_row(*(plain(self.translate(cell)) for cell in row))
+        for index, row in enumerate(rows):
+            cells = (plain(self.translate(cell)) for cell in row)
+            table.add_row(*cells, style="dim" if index in muted else None)
         self.console.print(table)
