@@ -86,7 +86,7 @@ def add_ending_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What a command does with a run that has ended."""
+    """Options for the end of a run: the output, its language, and the exit code."""
 
     language: str
     is_verbose: bool = False

@@ -102,7 +102,7 @@ def analysed(name: str) -> Analysis:
 
 
 def recorded_in(analysis: Analysis) -> list[object]:
-    """What was recorded of a run, and so is shown as it is in every language."""
+    """Recorded texts of a run, which are shown unchanged in every language."""
     run = analysis.run
     return [run.id, run.started, run.conditions, plan_to_json(run.plan), analysis.plan_sha256]
 

@@ -36,7 +36,7 @@ class CountRow:
 
 @dataclass(frozen=True, slots=True)
 class FirstScreen:
-    """What the first screen of a run has below its headline."""
+    """Content of the first screen of a run below its headline."""
 
     rows: tuple[CountRow, ...]
     """Ascending by count of clients; counts without any measured round are left out."""

@@ -13,7 +13,7 @@ Limits are those of `measurement.md` (section 2, void rules), with three excepti
     slow client loop       a note, since it is a condition that all arms share when server and clients run short trials
                            on one machine
     other load             a note from a quarter of the machine on, and void from half of it on: with less, no figure
-                           moved (`machine.py`)
+                           was found to move (`machine.py`)
     missing kernel stamps  a note, since no verdict depends on them
 """
 

@@ -8,8 +8,7 @@ from app.core.trial import TrialRecord, TrialWarning
 from app.lab.analysis.validity.trial_warnings import note, void
 
 OTHER_LOAD_MACHINE_NOTE = 0.25
-"""Share of the machine. In two demos on two cores beside a program that used 0 to 100 % of one core, changing every
-five seconds, the medians of delay and CPU per delivery moved by less than 3 % at every level of that load."""
+"""Share of the machine. Less load was found to move no figure (docs/measurement.md, "Where the code has departed from this")."""
 
 OTHER_LOAD_MACHINE_VOID = 0.5
 """Share of the machine: on two cores a whole core, so that server and clients share the other one. The effect of less

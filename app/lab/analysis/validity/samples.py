@@ -25,7 +25,7 @@ CLOCK_BOUND_MS_MAX = BOUND_MAX_US / 1000
 CLIENT_LAG_MS_MIN = 5.0
 CLIENT_LAG_SHARE = 0.10
 """Limits for a client's event loop: it may be late by as much as a source, or by a tenth of the median delay, whichever is
-more. In five demos with a p99 of up to 4 ms the trials' median delays did not depend on it."""
+more. Below, medians rise by a few percent with the lag (docs/measurement.md), much less than the equivalence margin."""
 
 KERNEL_STAMPS_MISSING_MAX = 0.01
 
