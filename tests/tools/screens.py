@@ -5,6 +5,8 @@ this machine, so the figures in the pictures are loopback's), the operator's pag
 and in Indonesian. At every point of interest, each page is photographed on several screens: phones from 320 px to a
 Pixel, the desk, the projector. `index.html` next to the pictures shows all of them.
 
+The reports are of synthetic runs, one for each kind of result.
+
 `--docs` makes the pictures of README and docs instead, into docs/pictures.
 """
 
@@ -21,6 +23,7 @@ import pytest
 from tests.browser.cdp import running_browser
 from tests.browser.gallery import Gallery, ReadmePictures, contact_sheet
 from tests.browser.photographer import Photographer
+from tests.browser.reports import show_reports
 from tests.components import require_chromium
 from tests.support.server import ROOT, running_server
 
@@ -52,6 +55,8 @@ def main(arguments: Sequence[str]) -> int:
         running_server(Path(scratch), join_code="1") as server,
     ):
         Photographer(browser, server, gallery, site=f"http://{NAME}:{server.port}").play()
+        if not parsed.docs:
+            show_reports(browser, gallery, Path(scratch))
     if not parsed.docs:
         (folder / "index.html").write_text(contact_sheet(gallery.taken), encoding="utf-8")
     print(f"{len(gallery.taken)} pictures in {folder}")

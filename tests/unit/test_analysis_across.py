@@ -3,25 +3,20 @@
 import random
 from dataclasses import replace
 from functools import cache
-from io import StringIO
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from app.core.plan.scenario import Plan
 from app.core.trial import RunRecord, TrialRecord
-from app.i18n import speaker, text
+from app.i18n import text
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.comparable import Weight, objections, setting_differences
 from app.lab.analysis.compare_runs import Change, compare_runs, regressions
 from app.lab.analysis.statistics.rank_sum import rank_sum_interval, rank_sum_p, shift
-from app.lab.report.contents.comparison import comparison_document
 from app.lab.report.data.comparison import compared_json
-from app.lab.report.renderers.console.document import print_document
-from app.lab.report.renderers.console.page import Page
 from tests.unit.support_run import RunMaker, a_plan
 
 PLAN = a_plan(client_counts=(1, 3), blocks=10, notifications=12)
@@ -213,32 +208,6 @@ def test_runs_that_mean_different_things_are_refused_with_the_reason(
 
 def test_runs_that_may_be_compared_meet_no_objection() -> None:
     assert objections([base().run, same().run, worse().run]) == ()
-
-
-def printed(analyses: list[Analysis], *, anyway: bool = False) -> str:
-    file = StringIO()
-    print_document(
-        comparison_document(analyses, anyway=anyway), Page(Console(file=file, width=100), speaker("en"))
-    )
-    return file.getvalue()
-
-
-def test_the_text_says_settings_first_and_names_the_regressions() -> None:
-    text = printed([base(), worse()])
-
-    assert text.index("Settings") < text.index("Regression: ") < text.index("run-3 minus run-1")
-    assert "Regression: delay of Socket.IO at 3 clients higher by" in text
-    assert "No regression found among 12 figures" in printed([base(), same()])
-
-
-def test_figures_of_runs_that_are_not_comparable_are_shown_only_on_request() -> None:
-    other = replace(same(), run=replace(same().run, simulated=False))
-
-    assert "run-2 minus run-1" not in printed([base(), other])
-    assert "Not comparable: simulated: yes against no (built-in clients have no radio" in printed(
-        [base(), other]
-    )
-    assert "run-2 minus run-1" in printed([base(), other], anyway=True)
 
 
 def test_the_json_has_settings_rows_and_sentences() -> None:

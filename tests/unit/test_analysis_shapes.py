@@ -79,7 +79,7 @@ def test_what_the_run_has_nothing_for_is_not_drawn() -> None:
     assert places_figure(nothing) is None
     assert places_figure(unrecorded) is None
     for figure in (nines_figure(nothing), boxes_figure(nothing)):
-        assert all("no valid block" in drawing.picture.svg(speaker("en")) for drawing in figure.drawings)
+        assert all("no round counts" in drawing.picture.svg(speaker("en")) for drawing in figure.drawings)
 
 
 def test_each_nine_is_a_tenth_of_what_was_beyond() -> None:

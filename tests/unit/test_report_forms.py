@@ -18,7 +18,7 @@ from app.core.plan.scenario import Arm
 from app.i18n import speaker
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.comparison.sentences import sentence
-from app.lab.analysis.headline import headline
+from app.lab.report.contents.first_screen import answer
 from app.lab.report.contents.sections import document_of
 from app.lab.report.data import parquet
 from app.lab.report.data.csv_files import write_deliveries
@@ -60,7 +60,7 @@ def test_markdown_says_every_verdict_and_every_section_of_the_page(analysis: Ana
 
     assert places == sorted(places)
     assert all(english(sentence(each)) in text for each in analysis.comparisons)
-    assert text.startswith(f"# {english(headline(analysis).sentence)}\n")
+    assert text.startswith(f"# {english(answer(analysis))}\n")
 
 
 def test_every_table_of_markdown_has_as_many_cells_in_each_row(analysis: Analysis) -> None:

@@ -128,15 +128,26 @@ def test_every_text_on_a_terminal_is_from_the_catalogue(name: str, marked: str) 
     assert not words_of_no_catalogue(file.getvalue(), recorded_in(analysis))
 
 
-def test_every_text_of_a_comparison_is_from_the_catalogue(marked: str) -> None:
+@pytest.mark.parametrize("changed", [{"complete": False}, {"simulated": False}])
+def test_every_text_of_a_comparison_is_from_the_catalogue(changed: dict[str, bool], marked: str) -> None:
+    """Runs that may be compared, with a regression and a run without figures, and runs that may not."""
     analysis, file = analysed("decided"), io.StringIO()
-    other = replace(analysis, run=replace(analysis.run, id="other", simulated=False))
+    worse = analyse(replace(slow(), id="other", conditions={**slow().conditions, "governor": "powersave"}))
+    empty = replace(analysis, run=replace(analysis.run, id="empty", **changed), trials=())  # type: ignore[arg-type]
 
-    print_document(
-        comparison_document([analysis, other]), Page(Console(file=file, width=200), speaker(marked))
-    )
+    document = comparison_document([analysis, worse, empty])
+    print_document(document, Page(Console(file=file, width=200), speaker(marked)))
+    shown = file.getvalue() + html_of(document, marked)
 
-    assert not words_of_no_catalogue(file.getvalue(), recorded_in(analysis), "other simulated")
+    names = "other empty plan simulated complete governor powersave"
+    assert not words_of_no_catalogue(shown, recorded_in(analysis), names)
+
+
+@cache
+def slow() -> RunRecord:
+    return RunMaker(
+        replace(SMALL, blocks=10), alter=recorded, delay_ms=lambda arm, clients, client: 9.0
+    ).run()
 
 
 def test_every_text_of_a_live_run_is_from_the_catalogue(marked: str) -> None:

@@ -40,6 +40,5 @@ def test_a_coding_that_was_not_asked_for_is_named() -> None:
     (warning,) = record(codings=("deflated", "plain"), asked_compression=True).warnings
 
     assert (
-        texts(warning)["text"]
-        == "What went to the phones was deflated and plain, where the arm asks for deflated."
+        texts(warning)["text"] == "The phones received deflated and plain, where the plan asks for deflated."
     )

@@ -11,7 +11,7 @@ from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
 from app.lab.analysis.headline import Kind, cause, cause_clause, outcome
 from app.lab.analysis.summary import AnalysedTrial, SummaryRow, summary_row
-from app.lab.analysis.words import arm_title
+from app.lab.analysis.words import METRIC_KEYS, arm_title
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,13 @@ class CountRow:
     arms: tuple[ArmFigures, ...]
     verdicts: tuple[Comparison, ...]
     """Comparisons of delay of the first arm with each other one; empty with one arm."""
+    cpu: tuple[Comparison, ...]
+    """The same of server CPU per delivery."""
+
+    @property
+    def counts(self) -> bool:
+        """Return False if the figures of an arm are to be labelled "seen, not counted"."""
+        return all(each.counts for each in self.arms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +73,11 @@ def is_decided(comparison: Comparison) -> bool:
 
 
 def verdict_phrase(comparison: Comparison, *, planned: int) -> Message:
-    """Return the verdict of a comparison of delays in a few words, e.g. `equal within ±0.24 ms`.
+    """Return the verdict of a comparison of delay or CPU in a few words, e.g. `equal within ±0.24 ms`.
 
     `planned`: repetitions of the plan. An undecided comparison names how many of them count, unless all do.
     """
-    kind = outcome(comparison)
+    kind, metric = outcome(comparison), METRIC_KEYS[comparison.metric]
     if kind in (Kind.LOWER_A, Kind.LOWER_B):
         winner = comparison.a if kind is Kind.LOWER_A else comparison.b
         interval = comparison.interval
@@ -78,9 +85,9 @@ def verdict_phrase(comparison: Comparison, *, planned: int) -> Message:
         assert interval.high is not None
         ends = sorted((abs(interval.low), abs(interval.high)))
         args: dict[str, object] = {"arm": arm_title(winner), "low": ends[0], "high": ends[1]}
-        return Message("phrase.lower", args)
+        return Message(f"phrase.lower.{metric}", args)
     if kind is Kind.EQUIVALENT:
-        return Message("phrase.equivalent", {"n": comparison.margin})
+        return Message(f"phrase.equivalent.{metric}", {"n": comparison.margin})
     if comparison.verdict is Verdict.UNDECIDED and comparison.blocks_valid >= planned:
         return Message("phrase.undecided.all")
     if comparison.blocks_valid == comparison.blocks_complete:
@@ -95,11 +102,13 @@ def _count_rows(analysis: Analysis) -> list[CountRow]:
         figures = [_arm_figures(analysis, arm, clients) for arm in analysis.run.plan.arms]
         if all(each is None for each in figures):
             continue
+        own = [each for each in analysis.comparisons if each.clients == clients]
         rows.append(
             CountRow(
                 clients=clients,
                 arms=tuple(each for each in figures if each is not None),
-                verdicts=tuple(each for each in analysis.verdicts if each.clients == clients),
+                verdicts=tuple(each for each in own if each.family == "confirmatory"),
+                cpu=tuple(each for each in own if each.metric == "cpu_per_delivery_us"),
             )
         )
     return rows

@@ -81,7 +81,9 @@ class SummaryRow:
     """The number of independent broadcasts; a notification to many clients is one."""
     delay_ms_mean: float | None
     """Mean of the clients' means, as in the published study."""
+    delay_ms_p25: float | None
     delay_ms_p50: float | None
+    delay_ms_p75: float | None
     delay_ms_p95: float | None
     delay_ms_p99: float | None
     delay_ms_max: float | None
@@ -124,7 +126,9 @@ def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> Summ
         samples=len(delays),
         broadcasts=broadcasts,
         delay_ms_mean=mean(known([each.mean_ms for each in client_means])),
+        delay_ms_p25=_supported(delays, 0.25, broadcasts),
         delay_ms_p50=_supported(delays, 0.50, broadcasts),
+        delay_ms_p75=_supported(delays, 0.75, broadcasts),
         delay_ms_p95=_supported(delays, 0.95, broadcasts),
         delay_ms_p99=_supported(delays, 0.99, broadcasts),
         delay_ms_max=float(delays[-1]) if len(delays) else None,

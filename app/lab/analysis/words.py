@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from app.core.messages import Message, Text, count
 from app.core.plan.scenario import Arm
@@ -52,6 +53,21 @@ def with_unit(quantity: Text, unit: str) -> Message:
 def at_clients(arm: Arm, clients: int, noun: str) -> Message:
     """Return an arm with its count of clients, e.g. `SSE, 6 clients`. `noun`: "client" or "phone"."""
     return Message("cell.arm_at", {"arm": arm_title(arm), "clients": count(clients, noun)})
+
+
+def moment(started: str) -> Text:
+    """Return an ISO 8601 stamp as date and time in UTC, e.g. `25 Nov 2026, 03:32 UTC`; other text is returned unchanged."""
+    try:
+        when = datetime.fromisoformat(started).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return started
+    args = {
+        "n": when.day,
+        "month": Message(f"month.{when.month}"),
+        "year": when.year,
+        "time": f"{when:%H:%M}",
+    }
+    return Message("moment", args)
 
 
 def clients(number: int) -> Message:

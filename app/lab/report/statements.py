@@ -89,8 +89,8 @@ def change_word(row: RunShift) -> Message:
     return Message(f"compare.{DIRECTIONS[row.change]}")
 
 
-def change_sentence(row: RunShift) -> Message:
-    """Return a sentence on a row's change, based on its intervals only."""
+def change_sentence(row: RunShift, run: Text = None) -> Message:
+    """Return a sentence on a row's change, based on its intervals only. `run`: the later run's name, else its id."""
     share = row.estimate / row.base_median if row.base_median > 0 else None
     unit = METRIC_UNITS[row.metric]
     return Message(
@@ -104,7 +104,7 @@ def change_sentence(row: RunShift) -> Message:
             "unit": unit,
             "share": "" if share is None else Message("compare.share", {"n": 100 * share}),
             "interval": interval(row.interval.low, row.interval.high),
-            "run": row.run,
+            "run": row.run if run is None else run,
             "same": Message("compare.equivalent", {"n": row.margin, "unit": unit}) if row.equivalent else "",
         },
     )

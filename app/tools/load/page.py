@@ -231,7 +231,8 @@ def _users_axis(points: Sequence[Point]) -> Axis:
     for count in reversed(counts):
         if not names or min(names) / count >= TICKS_APART:
             names[count] = round(count)
-    return Axis(Message("load.h_users"), counts[0] / 1.4, counts[-1] * 1.4, log=True, names=names)
+    ascending = dict(sorted(names.items()))
+    return Axis(Message("load.h_users"), counts[0] / 1.4, counts[-1] * 1.4, log=True, names=ascending)
 
 
 def _figures_table(result: LoadResult, names: Sequence[str]) -> Table:

@@ -1,20 +1,24 @@
-"""The comparison of runs with the first one, as a document: settings, figures, and regressions.
+"""The comparison of runs with the first one, as a document: what changed, a figure per metric, settings, and runs.
 
-Settings come first, because every other change between runs is part of the differences.
+Every other change between the runs is part of the differences. The opening therefore names the settings that differ
+and may matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from app.core.messages import Message, Text, interval
+from app.core.messages import Message, Text
+from app.core.trial import RunRecord
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparable import SettingDifference, Weight, objections, setting_differences, value_text
-from app.lab.analysis.compare_runs import Change, RunShift, compare_runs, regressions
-from app.lab.analysis.words import METRIC_UNITS, metric_title, with_unit
+from app.lab.analysis.compare_runs import METRICS, Change, RunShift, compare_runs, regressions
+from app.lab.analysis.runs_headline import runs_headline
+from app.lab.analysis.words import moment
 from app.lab.report.document import (
     Block,
     Document,
+    Drawn,
     Finding,
     Findings,
     Folded,
@@ -24,9 +28,11 @@ from app.lab.report.document import (
     Paragraph,
     Section,
     Table,
+    explained_once,
     headings_of,
 )
-from app.lab.report.statements import change_sentence, change_word, subject
+from app.lab.report.figures.runs import runs_figure
+from app.lab.report.statements import change_sentence
 
 
 def comparison_document(analyses: Sequence[Analysis], *, anyway: bool = True) -> Document:
@@ -34,39 +40,45 @@ def comparison_document(analyses: Sequence[Analysis], *, anyway: bool = True) ->
 
     Runs that are not comparable have their figures folded under a heading that says so, and without `anyway` no figures.
     """
-    runs = [each.run for each in analyses]
+    runs, noun = [each.run for each in analyses], analyses[0].noun
+    names = _names(runs)
+    first, later = names[0], {run.id: name for run, name in zip(runs[1:], names[1:], strict=True)}
     differences, refused = setting_differences(runs), objections(runs)
-    sections = [
-        Section("runs", Message("compare.runs"), (_runs(analyses),)),
-        Section("settings", Message("compare.settings"), (_settings(differences, [run.id for run in runs]),)),
-    ]
-    if anyway or not refused:
-        figures = tuple(_figures(analyses))
-        shown = (Folded(Message("compare.anyway"), figures),) if refused else figures
-        sections.append(Section("figures", Message("compare.figures"), shown))
+    rows = compare_runs(analyses)
+    answer, shown = runs_headline(rows, later, noun), tuple(_figures(rows, later, noun))
+    if refused:
+        shown = (Folded(Message("compare.anyway"), (Paragraph(answer), *shown)),)
+        answer = Message("compare.title.refused")
+    figures = (
+        [Section("figures", Message("compare.figures"), explained_once(shown))]
+        if anyway or not refused
+        else []
+    )
     return Document(
-        title=Message("compare.title", {"n": len(runs)}),
+        title=answer,
         opening=(
-            Paragraph(Message("compare.first", {"run": runs[0].id})),
+            Paragraph(Message("compare.first", {"first": first, "others": tuple(names[1:])})),
             *(Paragraph(Message("compare.refused", {"reason": each}), Kind.WARNING) for each in refused),
             *_cautions(differences),
         ),
-        sections=tuple(sections),
+        sections=(
+            *figures,
+            Section("settings", Message("compare.settings"), (_settings(differences, names),)),
+            Section("runs", Message("compare.runs"), (_runs(runs, names),)),
+        ),
         closing=Message("compare.closing", {"runs": " ".join(run.id for run in runs)}),
     )
 
 
-def _runs(analyses: Sequence[Analysis]) -> Numbers:
-    rows = [
-        (
-            *(run.id, run.started),
-            Message("compare.simulated" if run.simulated else "compare.real"),
-            Message("counts_sentence.complete" if run.complete else "compare.incomplete"),
-        )
-        for run in (each.run for each in analyses)
+def _names(runs: Sequence[RunRecord]) -> list[Message]:
+    """Return each run's date and plan; where several runs share these, with the id."""
+    places = [{"when": moment(run.started), "plan": run.plan.profile} for run in runs]
+    return [
+        Message("compare.run.same", {**place, "id": run.id})
+        if places.count(place) > 1
+        else Message("compare.run", place)
+        for place, run in zip(places, runs, strict=True)
     ]
-    headings = headings_of("run", "started", "clients", "state")
-    return Numbers(Message("compare.runs"), Table(headings, rows, frozenset(range(4))))
 
 
 def _cautions(differences: Sequence[SettingDifference]) -> Iterator[Paragraph]:
@@ -75,53 +87,50 @@ def _cautions(differences: Sequence[SettingDifference]) -> Iterator[Paragraph]:
         yield Paragraph(Message("compare.caution", {"settings": names}), Kind.LABEL)
 
 
-def _settings(differences: Sequence[SettingDifference], runs: Sequence[str]) -> Block:
+def _figures(rows: Sequence[RunShift], names: Mapping[str, Text], noun: str) -> Iterator[Block]:
+    """Yield the regressions, then for each later run a figure per metric, those with a change first."""
+    if worse := regressions(rows):
+        found = [
+            Message("compare.regression", {"change": change_sentence(each, names[each.run])})
+            for each in worse
+        ]
+        yield Findings(tuple(Finding(each, decided=True) for each in found), main=True)
+    for number, (run, name) in enumerate(names.items()):
+        own = [each for each in rows if each.run == run]
+        if len(names) > 1:
+            yield Heading(name)
+            if not own:
+                yield Paragraph(Message("compare.none"))
+        metrics = [[each for each in own if each.metric == metric] for metric in METRICS]
+        for group in sorted(filter(None, metrics), key=_is_undecided):
+            yield Drawn(runs_figure(group, name, noun, name=f"{group[0].metric}-{number}"))
+    if rows:
+        yield Paragraph(Message("compare.note"), Kind.CAPTION)
+
+
+def _is_undecided(rows: Sequence[RunShift]) -> bool:
+    return all(each.change is Change.UNDECIDED for each in rows)
+
+
+def _settings(differences: Sequence[SettingDifference], names: Sequence[Text]) -> Block:
     if not differences:
         return Paragraph(Message("compare.same"))
     rows = [
         (each.name, *map(value_text, each.values), Message(f"compare.weight.{each.weight}"))
         for each in differences
     ]
-    headings: tuple[Text, ...] = (Message("heading.setting"), *runs, Message("heading.meaning"))
+    headings: tuple[Text, ...] = (Message("heading.setting"), *names, Message("heading.meaning"))
     return Numbers(Message("compare.settings"), Table(headings, rows, frozenset(range(len(headings)))))
 
 
-def _figures(analyses: Sequence[Analysis]) -> Iterator[Block]:
-    first, *others = (each.run.id for each in analyses)
-    rows = compare_runs(analyses)
-    if worse := regressions(rows):
-        found = (Message("compare.regression", {"change": change_sentence(each)}) for each in worse)
-        yield Findings(tuple(Finding(each, decided=True) for each in found), main=True)
-    else:
-        yield Findings((Finding(_no_regression(rows), decided=False),))
-    for run in others:
-        yield Heading(Message("compare.minus", {"run": run, "first": first}))
-        own = [each for each in rows if each.run == run]
-        if not own:
-            yield Paragraph(Message("compare.none"))
-        for metric in dict.fromkeys(each.metric for each in own):
-            cells = [_cells(each) for each in own if each.metric == metric]
-            name = with_unit(metric_title(metric), METRIC_UNITS[metric])
-            yield Numbers(name, Table(HEADINGS, cells, frozenset({0, 7, 8})), titled=True)
-    yield Paragraph(Message("compare.note"), Kind.CAPTION)
-
-
-def _no_regression(rows: Sequence[RunShift]) -> Message:
-    own = [each for each in rows if each.less is None]
-    undecided = sum(each.change is Change.UNDECIDED and not each.equivalent for each in own)
-    return Message("compare.no_regression", {"figures": len(own), "n": undecided})
-
-
-HEADINGS = headings_of(
-    *("of", "clients", "first", "this", "shift", "95_%_interval", "trials", "verdict", "equiv.")
-)
-
-
-def _cells(row: RunShift) -> tuple[Text, ...]:
-    return (
-        *(subject(row), row.clients, row.base_median, row.median, row.estimate),
-        interval(row.interval.low, row.interval.high),
-        Message("compare.trials", {"n": row.base_trials, "n1": row.trials}),
-        change_word(row),
-        None if row.margin is None else Message("cell.yes" if row.equivalent else "cell.no"),
-    )
+def _runs(runs: Sequence[RunRecord], names: Sequence[Text]) -> Numbers:
+    rows = [
+        (
+            *(name, run.id),
+            Message("compare.simulated" if run.simulated else "compare.real"),
+            Message("counts_sentence.complete" if run.complete else "compare.incomplete"),
+        )
+        for run, name in zip(runs, names, strict=True)
+    ]
+    headings = headings_of("run", "id", "clients", "state")
+    return Numbers(Message("compare.runs"), Table(headings, rows, frozenset({0, 2, 3})))

@@ -1,6 +1,7 @@
 """The first screen of a run on a terminal: answer, one table, deliveries, and the command that may decide what is open.
 
-With two arms it fits 80 columns and, with the lines that a command prints after it, 22 rows.
+With two arms it fits 80 columns and, with the lines that a command prints after it, 22 rows. A page shares its parts
+(`opening.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from app.lab.analysis.more_blocks import more_blocks
 from app.lab.analysis.validity.trial_warnings import advice
 from app.lab.analysis.words import arm_title, is_same_arm
 from app.lab.report.contents.run_command import run_command
-from app.lab.report.document import Block, Kind, Numbers, Paragraph, Table
+from app.lab.report.document import Block, Kind, Numbers, Paragraph, Strip, Table
 
 PAIR = 2
 """Number of arms that stand next to each other in a row; more arms have rows of their own."""
@@ -37,20 +38,26 @@ NAMES_BOTH = (Headlines.EQUIVALENT, Headlines.MIXED)
 def first_screen_blocks(analysis: Analysis, *, plan_file: str | None = None) -> Iterator[Block]:
     """Yield the first screen. `plan_file`: path of the file that the run's plan was read from, if it is known."""
     screen = first_screen(analysis)
-    yield Paragraph(_answer(analysis), Kind.ANSWER)
-    yield Paragraph(_setting(analysis), Kind.CAPTION)
+    yield Paragraph(answer(analysis), Kind.ANSWER)
+    yield Paragraph(setting(analysis), Kind.CAPTION)
     yield Paragraph("")
     if screen.rows:
-        yield Numbers(Message("section.table.summary"), _table(analysis, screen.rows))
+        titles = [arm_title(each) for each in analysis.run.plan.arms]
+        is_pair = len(titles) == PAIR and max(map(len, titles)) <= TITLE_CHARS_MAX
+        yield Numbers(Message("section.table.summary"), table(analysis, screen.rows, is_pair=is_pair))
         yield Paragraph("")
     yield Paragraph(screen.deliveries)
-    if screen.not_counted is not None:
-        yield Paragraph(screen.not_counted, Kind.WARNING)
-    if screen.open_counts:
-        yield from _next_step(analysis, screen, plan_file)
+    found = strip(analysis, screen, plan_file)
+    if found is None:
+        return
+    if found.seen is not None:
+        yield Paragraph(found.seen, Kind.WARNING)
+    yield from (Paragraph(each) for each in (found.advice, found.step) if each is not None)
+    if found.command is not None:
+        yield Paragraph(f"  {found.command}", Kind.COMMAND)
 
 
-def _answer(analysis: Analysis) -> Message:
+def answer(analysis: Analysis) -> Message:
     """Return the question that a run answers, and its headline: `SSE or Socket.IO? No practical difference ...`.
 
     Only two different arms are a question, and a headline that names both needs none.
@@ -62,7 +69,7 @@ def _answer(analysis: Analysis) -> Message:
     return Message("screen.answer", {"first": first, "last": last, "answer": found.sentence})
 
 
-def _setting(analysis: Analysis) -> Message:
+def setting(analysis: Analysis) -> Message:
     """Return a line on where and how a run was measured: network, kind of clients, counts, rate and size."""
     plan = analysis.run.plan
     number = "" if tuple(analysis.client_counts) == (1,) else "s"
@@ -75,10 +82,13 @@ def _setting(analysis: Analysis) -> Message:
     return Message("screen.setting", args)
 
 
-def _table(analysis: Analysis, rows: Sequence[CountRow]) -> Table:
+def table(analysis: Analysis, rows: Sequence[CountRow], *, is_pair: bool) -> Table:
+    """Return the table of the first screen.
+
+    `is_pair`: a row per count of clients, in which two arms stand next to each other; else a row per arm and count.
+    """
     plan = analysis.run.plan
     titles = [arm_title(each) for each in plan.arms]
-    is_pair = len(titles) == PAIR and max(map(len, titles)) <= TITLE_CHARS_MAX
     headings: list[Text] = [Message(f"heading.{analysis.noun}s")]
     if is_pair:
         # The unit stands above the second of the two columns that it is for.
@@ -109,7 +119,7 @@ def _lines(row: CountRow, plan: Plan, *, is_pair: bool) -> Iterator[tuple[tuple[
         by_arm = {each.arm.name: each for each in row.arms}
         pairs = zip(*(_figures(by_arm.get(arm.name)) for arm in plan.arms), strict=True)
         # An arm is missing if the run ended before its first round.
-        counts = len(row.arms) == PAIR and all(each.counts for each in row.arms)
+        counts = len(row.arms) == PAIR and row.counts
         phrase = phrases.get(plan.arms[1].name) if counts else SEEN
         yield (row.clients, *(figure for pair in pairs for figure in pair), phrase), counts
         return
@@ -126,20 +136,21 @@ def _figures(arm: ArmFigures | None) -> tuple[Text, ...]:
     return tuple(None if each is None else Message("screen.figure", {"n": each}) for each in values)
 
 
-def _next_step(analysis: Analysis, screen: FirstScreen, plan_file: str | None) -> Iterator[Paragraph]:
-    """Yield what may decide the open counts of clients, and the command for it if there is one."""
-    if (found := _advice(analysis)) is not None:
-        yield Paragraph(found)
-    more = more_blocks(analysis, screen.open_counts)
+def strip(analysis: Analysis, screen: FirstScreen, plan_file: str | None = None) -> Strip | None:
+    """Return what did not count, and what may decide the open counts of clients; `None` if there is neither.
+
+    `plan_file`: path of the file that the run's plan was read from, if it is known.
+    """
+    if not screen.open_counts:
+        return None if screen.not_counted is None else Strip(screen.not_counted, None, None, None)
+    more, command = more_blocks(analysis, screen.open_counts), None
     args: dict[str, object] = {"where": counts_phrase(screen.open_counts, analysis.noun)}
-    if more is None:
-        yield Paragraph(Message("screen.decide.never", args))
-        return
-    args |= {"count": more.blocks, "minutes": more.minutes}
-    command = run_command(analysis, more.blocks, plan_file)
-    yield Paragraph(Message("screen.decide.plan" if command is None else "screen.decide", args))
-    if command is not None:
-        yield Paragraph(f"  {command}", Kind.COMMAND)
+    key = "screen.decide.never"
+    if more is not None:
+        args |= {"count": more.blocks, "minutes": more.minutes}
+        command = run_command(analysis, more.blocks, plan_file)
+        key = "screen.decide.plan" if command is None else "screen.decide"
+    return Strip(screen.not_counted, _advice(analysis), Message(key, args), command)
 
 
 def _advice(analysis: Analysis) -> Message | None:

@@ -10,7 +10,6 @@ from app.lab.analysis.words import unit_text
 from app.lab.report.document import (
     Block,
     Folded,
-    Heading,
     Kind,
     Listing,
     Numbers,
@@ -19,7 +18,7 @@ from app.lab.report.document import (
     headings_of,
 )
 from app.lab.studies.registry import all_study_tables
-from app.lab.studies.tables import StudyRow, StudyTable
+from app.lab.studies.tables import StudyRow, StudyTable, StudyTables
 
 INTRODUCTION = Message("study.intro")
 
@@ -33,13 +32,16 @@ def published_blocks(analysis: Analysis) -> Iterator[Block]:
     """Yield the section's blocks, study by study."""
     yield Paragraph(INTRODUCTION)
     for study in all_study_tables(analysis):
-        yield Heading(study.title)
-        yield Paragraph(study.setup, Kind.CAPTION)
-        for table in study.tables:
-            yield Numbers(table.title, beside_table(table), titled=True)
-            if table.note:
-                yield Paragraph(table.note, Kind.CAPTION)
-        yield Folded(WHY, (Listing(study.differences),))
+        yield Folded(study.title, tuple(_study_blocks(study)))
+
+
+def _study_blocks(study: StudyTables) -> Iterator[Block]:
+    yield Paragraph(study.setup, Kind.CAPTION)
+    for table in study.tables:
+        yield Numbers(table.title, beside_table(table), titled=True)
+        if table.note:
+            yield Paragraph(table.note, Kind.CAPTION)
+    yield Folded(WHY, (Listing(study.differences),))
 
 
 def beside_table(table: StudyTable, *, short: bool = False) -> Table:

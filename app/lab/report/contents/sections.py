@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.core.messages import Message, Text
 from app.core.trial import Severity
@@ -12,7 +12,6 @@ from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
 from app.lab.analysis.comparison.sentences import sentence
 from app.lab.analysis.descriptive.arm_rows import descriptive_rows
 from app.lab.analysis.headline import headline
-from app.lab.analysis.words import is_same_arm
 from app.lab.report.contents.alternative_tables import METHODS_NOTE, methods_table, study_note, study_table
 from app.lab.report.contents.descriptive_tables import (
     SECONDS_NOTE,
@@ -22,6 +21,7 @@ from app.lab.report.contents.descriptive_tables import (
     levels_table,
 )
 from app.lab.report.contents.method import method, settings_line
+from app.lab.report.contents.opening import opening_of
 from app.lab.report.contents.published import published_blocks
 from app.lab.report.contents.result_tables import (
     conditions_table,
@@ -46,7 +46,9 @@ from app.lab.report.document import (
     Numbers,
     Paragraph,
     Section,
+    explained_once,
 )
+from app.lab.report.figures.cpu import cpu_figure
 from app.lab.report.figures.evidence import curve_figure, forest_figure
 from app.lab.report.figures.factors import factor_figure, factor_tables, share_table
 from app.lab.report.figures.over_time import time_figure
@@ -54,8 +56,11 @@ from app.lab.report.figures.seconds import seconds_figure
 from app.lab.report.figures.shapes import boxes_figure, nines_figure, places_figure
 from app.lab.report.figures.study_cpu import cpu_figures
 from app.lab.report.figures.study_delay import delay_figures
-from app.lab.report.statements import counts_sentence, warning_lines
+from app.lab.report.statements import warning_lines
 from app.lab.studies.published import FAULTS, repeated_study
+
+TERMS = tuple(Message(f"term.{name}") for name in ("arm", "block", "difference", "holm", "a12"))
+"""Explanations of the words that only the statistics use."""
 
 
 def document_of(analysis: Analysis) -> Document:
@@ -63,71 +68,63 @@ def document_of(analysis: Analysis) -> Document:
     run = analysis.run
     return Document(
         title=headline(analysis).sentence,
-        opening=tuple(_opening(analysis)),
+        opening=opening_of(analysis),
         sections=tuple(_sections(analysis)),
         closing=Message("report.closing", {"run": run.id, "started": run.started, "command": run.id}),
     )
 
 
-def _opening(analysis: Analysis) -> Iterator[Paragraph]:
-    """Yield the counts and labels for the kind of run."""
-    run, arms = analysis.run, analysis.run.plan.arms
-    yield Paragraph(counts_sentence(analysis))
-    if run.simulated and analysis.phones:
-        yield Paragraph(Message("report.simulated_phones"), Kind.LABEL)
-    elif run.simulated:
-        yield Paragraph(Message("report.simulated_clients"), Kind.LABEL)
-    if not run.complete:
-        yield Paragraph(Message("report.incomplete"), Kind.WARNING)
-    if any(is_same_arm(arms[0], arm) for arm in arms[1:]):
-        yield Paragraph(
-            Message("report.same_arms"),
-            Kind.LABEL,
-        )
-
-
 def _sections(analysis: Analysis) -> Iterator[Section]:
-    """Yield the sections for which the run has data, in the order of a reader's questions."""
-    yield _section("verdict", Message("section.verdict"), _verdict(analysis))
-    yield _section("warnings", Message("section.warnings"), _warnings(analysis))
-    yield _section("summary", Message("section.summary"), _summary(analysis))
+    """Yield the sections for which the run has data, in the order of a reader's questions.
+
+    Those before the statistics have no word of theirs (`TERMS`).
+    """
+    distributions = (
+        *(curve_figure(analysis), nines_figure(analysis)),
+        *(boxes_figure(analysis), time_figure(analysis)),
+    )
+    yield _section("curves", Message("section.curves"), (_drawn(analysis, each) for each in distributions))
+    if split := list(_split(analysis)):
+        yield _section("split", Message("section.split"), split)
+    yield _section("cpu", Message("section.cpu"), [_drawn(analysis, cpu_figure(analysis))])
     if phones := phones_table(analysis):
         blocks: list[Block] = [
             Numbers(Message("section.table.phones"), phones),
             Paragraph(Message("note.phones"), Kind.CAPTION),
         ]
         yield _section("phones", Message("section.phones"), blocks)
-    yield _section("study", Message("section.study"), _study(analysis))
-    yield _section("published", Message("section.published"), published_blocks(analysis))
-    figures = (
-        *(curve_figure(analysis), nines_figure(analysis)),
-        *(boxes_figure(analysis), time_figure(analysis)),
+    yield _section("summary", Message("section.summary"), _summary(analysis))
+    warnings = Message("section.warnings.count", {"n": len(analysis.warnings)})
+    yield _section("warnings", warnings, _warnings(analysis))
+    yield _section("statistics", Message("section.statistics"), _statistics(analysis), is_closed=True)
+    yield _section(
+        "characteristics", Message("section.characteristics"), _characteristics(analysis), is_closed=True
     )
-    yield _section("curves", Message("section.curves"), (_drawn(analysis, each) for each in figures))
-    if alternatives := list(_alternative_methods(analysis)):
-        yield _section("others", Message("section.others"), alternatives)
-    if factors := list(_factors(analysis)):
-        yield _section("factors", Message("section.factors"), factors)
-    yield _section("characteristics", Message("section.characteristics"), _characteristics(analysis))
     yield _section("method", Message("section.method"), _method(analysis))
+    yield _section("study", Message("section.study"), _study(analysis), is_closed=True)
+    yield _section("published", Message("section.published"), published_blocks(analysis))
 
 
-def _section(name: str, title: Text, blocks: Sequence[Block] | Iterator[Block]) -> Section:
-    return Section(name, title, tuple(blocks))
+def _section(name: str, title: Text, blocks: Iterable[Block], *, is_closed: bool = False) -> Section:
+    return Section(name, title, explained_once(blocks), is_closed)
 
 
 def _drawn(analysis: Analysis, figure: Figure, number: int | None = None) -> Drawn:
     return Drawn(figure, number, settings_line(analysis))
 
 
-def _verdict(analysis: Analysis) -> Iterator[Block]:
-    if not analysis.verdicts:
+def _statistics(analysis: Analysis) -> Iterator[Block]:
+    yield Listing(TERMS)
+    yield Heading(Message("section.verdict"))
+    if analysis.verdicts:
+        yield findings(analysis, analysis.verdicts, main=True)
+        yield Heading(Message("section.secondary"))
+        yield findings(analysis, [each for each in analysis.comparisons if each.family == "secondary"])
+        yield _drawn(analysis, forest_figure(analysis))
+    else:
         yield Paragraph(Message("report.alone"))
-        return
-    yield findings(analysis, analysis.verdicts, main=True)
-    yield Heading(Message("section.secondary"))
-    yield findings(analysis, [each for each in analysis.comparisons if each.family == "secondary"])
-    yield _drawn(analysis, forest_figure(analysis))
+    yield from _alternative_methods(analysis)
+    yield from _factors(analysis)
 
 
 def findings(analysis: Analysis, comparisons: Sequence[Comparison], *, main: bool = False) -> Findings:
@@ -162,8 +159,10 @@ def cautions(analysis: Analysis) -> Cautions:
 def _summary(analysis: Analysis) -> Iterator[Block]:
     yield Numbers(Message("section.table.summary"), summary_table(analysis))
     yield Paragraph(Message("note.summary"), Kind.CAPTION)
+
+
+def _split(analysis: Analysis) -> Iterator[Block]:
     if parts := split_table(analysis):
-        yield Heading(Message("section.split"))
         yield Numbers(Message("section.table.split"), parts)
         yield Paragraph(Message("note.split"), Kind.CAPTION)
     if places := places_figure(analysis):
@@ -187,6 +186,7 @@ def _alternative_methods(analysis: Analysis) -> Iterator[Block]:
     once, methods = study_table(rows), methods_table(rows)
     if not methods.rows:
         return
+    yield Heading(Message("section.others"))
     if once.rows:
         yield Heading(Message("section.once"))
         yield Numbers(Message("section.table.once"), once)
@@ -200,6 +200,7 @@ def _factors(analysis: Analysis) -> Iterator[Block]:
     figure = factor_figure(analysis, factor_tables(analysis))
     if figure is None:
         return
+    yield Heading(Message("section.factors"))
     yield _drawn(analysis, figure)
     if shares := share_table(analysis):
         yield Heading(Message("section.shares"))
@@ -214,7 +215,6 @@ def _characteristics(analysis: Analysis) -> Iterator[Block]:
         yield Numbers(Message(f"section.table.{characteristic}"), table)
     formulas = Numbers(Message("section.table.formulas"), formulas_table())
     yield Folded(Message("section.formulas"), (formulas,))
-    yield Heading(Message("section.seconds"))
     if figure := seconds_figure(analysis):
         yield _drawn(analysis, figure)
     yield Folded(

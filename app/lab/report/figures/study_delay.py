@@ -56,6 +56,8 @@ def _delay_per_client(analysis: Analysis, count: int) -> Figure:
         Axis.from_zero(Message("drawing.mean_ms"), highs),
         rows_legend(rows),
     )
+    if not any(row.trials for _, row in rows):
+        panel.note(Message("figure.empty"))
     for series, row in rows:
         for mean in row.client_means[:drawn]:
             x = mean.client + category_shift(series, len(rows))

@@ -24,6 +24,7 @@ from app.lab.report.document import (
     Kind,
     Listing,
     Numbers,
+    Opening,
     Paragraph,
     Table,
 )
@@ -55,13 +56,30 @@ class _Writer:
     figures: Mapping[str, str]
 
     def document(self, document: Document) -> str:
-        parts = [f"# {self._line(document.title)}", *map(self._paragraph, document.opening)]
+        parts = list(self._opening(document))
         for section in document.sections:
             parts.append(f"## {self._line(section.title)}")
             for block in section.blocks:
                 parts += self._block(block)
         parts += ["---", self._line(document.closing)]
         return "\n\n".join(parts) + "\n"
+
+    def _opening(self, document: Document) -> Iterator[str]:
+        screen = document.opening
+        if not isinstance(screen, Opening):
+            yield f"# {self._line(document.title)}"
+            yield from map(self._paragraph, screen)
+            return
+        yield f"# {self._line(screen.answer)}"
+        yield self._line(screen.setting)
+        yield self._line(screen.deliveries)
+        if screen.delays is not None:
+            yield self._table(screen.delays.table)
+        if (strip := screen.strip) is not None:
+            command = None if strip.command is None else f"`{strip.command}`"
+            said = (each for each in (strip.seen, strip.advice, strip.step, command) if each is not None)
+            yield f"> {' '.join(map(self._line, said))}"
+        yield from map(self._paragraph, screen.notes)
 
     def _block(self, block: Block) -> Iterator[str]:
         match block:
@@ -102,7 +120,8 @@ class _Writer:
             if path := self.figures.get(drawing.picture.name):
                 alternative = _line(f"{self.say(figure.title)}: {self.say(drawing.heading)}")
                 yield f"![{alternative}](<{path}>)"
-        yield _line(f"{self.say(figure.caption)} {self.say(block.settings)}")
+        if block.has_own_caption:
+            yield self._line(figure.caption)
         yield self._table(figure.table)
 
     def _table(self, table: Table) -> str:

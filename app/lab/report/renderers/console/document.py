@@ -16,6 +16,7 @@ from app.lab.report.document import (
     Kind,
     Listing,
     Numbers,
+    Opening,
     Paragraph,
 )
 from app.lab.report.renderers.console.page import Page
@@ -26,8 +27,8 @@ STYLES = {Kind.ANSWER: "bold", Kind.CAPTION: "dim", Kind.WARNING: "yellow"}
 
 def print_document(document: Document, page: Page) -> None:
     """Print a document: title and opening, then its sections."""
-    page.say(document.title, style="bold")
-    print_blocks(document.opening, page)
+    page.say(document.title, style="bold", one_line=True)
+    print_blocks(() if isinstance(document.opening, Opening) else document.opening, page)
     for section in document.sections:
         print_blocks((Heading(section.title), *section.blocks), page)
     page.say("")
