@@ -27,6 +27,7 @@ from app.lab.analysis.first_screen import first_screen
 from app.lab.analysis.headline import counts_phrase
 from app.lab.analysis.more_blocks import more_blocks
 from app.lab.analysis.words import arm_title
+from app.lab.report.contents.first_screen import repetitions
 from app.lab.run.terminal_progress import for_stream
 from app.store import run_ids as naming
 from app.tools.load import trial_line, vps
@@ -230,7 +231,8 @@ def _next_step(arguments: argparse.Namespace, analysis: Analysis, language: str)
         values = value if isinstance(value, list) else [] if value is True else [value]
         words += [_flag(name), *map(str, values)]
     command = shlex.join([*words, "--blocks", str(more.blocks)])
-    decide = Message("screen.decide", {**where, "count": more.blocks, "minutes": more.minutes})
+    args = {**where, "repetitions": repetitions(analysis, more), "minutes": more.minutes}
+    decide = Message("screen.decide", args)
     return [text(decide, language), f"  {command}", ""]
 
 

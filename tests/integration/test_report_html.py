@@ -180,7 +180,7 @@ def test_what_is_simulated_incomplete_or_a_a_is_labelled() -> None:
 
     assert all("Simulated clients" in page for page in pages.values())
     assert "Simulated clients" not in phones
-    assert "Stopped after 0 of 48 rounds" in pages["stopped at once"]
+    assert "Stopped after 0 of 8 repetitions (0 of 48 rounds)" in pages["stopped at once"]
     assert "Stopped" not in pages["demo"]
     assert "A/A run" in pages["a/a"]
 

@@ -47,7 +47,7 @@ def test_the_answer_comes_first_and_the_command_that_may_decide_last() -> None:
         "",
         "SSE and Socket.IO: SSE faster with 1 client; equal with 3 clients; no result",
         "with 6 clients.",
-        "1, 3 and 6 built-in clients, loopback, 20 notifications/s of 256 bytes",
+        "1, 3 and 6 simulated clients, loopback, 20 notifications/s of 256 bytes",
         "",
         "             median ms        95 % ms         CPU µs",
         "clients  SSE Socket.IO  SSE Socket.IO  SSE Socket.IO verdict",
@@ -55,17 +55,19 @@ def test_the_answer_comes_first_and_the_command_that_may_decide_last() -> None:
         "      3 1.08      1.07 1.59      1.61 89.8       102 equal within ±0.22 ms",
         "      6 1.05      1.42 1.63      2.09    -         - seen, not counted",
         "",
-        "1,280 counted of 3,200 delivered; none lost, duplicated or out of order.",
-        "16 of 48 rounds did not count: an operator published notifications.",
+        "3,200 delivered, of which 1,280 count; none lost, duplicated or out of order.",
+        "16 of 48 rounds did not count: somebody published other notifications.",
         "Publish between trials, or leave the run alone.",
-        "To decide with 6 clients: the same plan with `--blocks 8`, about 1 minute.",
+        "To decide with 6 clients: the same plan with 8 repetitions (`--blocks 8`), about",
+        "1 minute.",
     ]
 
 
 def test_a_plan_that_flags_can_express_gets_the_whole_command() -> None:
     lines = printed(RunMaker(plan=demo_plan(seed=1, quick=True)))
 
-    assert lines[-2].startswith("To decide with 1, 3 and 6 clients: ")
+    assert "To decide with 1, 3 and 6 clients: " in lines[-3]
+    assert "instead of 3, because the figures scatter, about" in " ".join("".join(lines[-3:-1]).split())
     assert re.fullmatch(r"  \./siar run --blocks \d+", lines[-1])
 
 
@@ -77,7 +79,7 @@ def test_three_arms_have_a_line_each() -> None:
     lines = printed(RunMaker(plan=a_plan(arms=THREE, client_counts=(6,))))
 
     assert [line.split()[:2] for line in lines if line.strip().startswith("6 ")] == [
-        ["6", "built-in"],
+        ["6", "simulated"],
         ["6", "SSE"],
         ["6", "Socket.IO"],
         ["6", "SSE"],
@@ -91,7 +93,7 @@ def test_a_run_that_ended_before_the_second_arm_shows_the_first_one() -> None:
     print_first_screen(analyse(replace(run, trials=(first,))), Console(file=stream, width=COLUMNS))
 
     text = stream.getvalue()
-    assert "Stopped after 1 of 16 rounds: no result." in text
+    assert "Stopped after 0 of 8 repetitions (1 of 16 rounds): no result." in text
     assert "seen, not counted" in text
 
 

@@ -23,10 +23,10 @@ def test_a_count_of_which_no_round_counts_still_shows_what_was_seen() -> None:
     ]
     seen = screen.rows[-1].arms[0].row
     assert seen.delay_ms_p50 is not None
-    assert text(screen.deliveries, "en").startswith("1,280 counted of 3,200 delivered; none lost")
+    assert text(screen.deliveries, "en").startswith("3,200 delivered, of which 1,280 count; none lost")
     assert (
         text(screen.not_counted, "en")
-        == "16 of 48 rounds did not count: an operator published notifications."
+        == "16 of 48 rounds did not count: somebody published other notifications."
     )
     assert 6 in screen.open_counts
 

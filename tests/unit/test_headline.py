@@ -93,67 +93,67 @@ CASES = {
         RunMaker(alter=losing(arm="sse", also=disturbed())),
         {},
         "invalid",
-        "No result: an operator published notifications in 48 of 48 rounds.",
-        "Tanpa hasil: operator menerbitkan notifikasi dalam 48 dari 48 putaran.",
+        "No result: somebody published other notifications in 48 of 48 rounds.",
+        "Tanpa hasil: ada yang menerbitkan notifikasi lain dalam 48 dari 48 putaran.",
     ),
     "stopped early": (
         RunMaker(),
         {"complete": False, "blocks_done": 2},
         "stopped",
-        "Stopped after 12 of 48 rounds: no result.",
-        "Dihentikan setelah 12 dari 48 putaran: tanpa hasil.",
+        "Stopped after 2 of 8 repetitions (12 of 48 rounds): no result.",
+        "Dihentikan setelah 2 dari 8 ulangan (12 dari 48 putaran): tanpa hasil.",
     ),
     "stopped after it was decided": (
         RunMaker(plan=a_plan(blocks=10), delay_ms=everywhere(0.6)),
         {"complete": False, "blocks_done": 9},
         "stopped",
-        "Stopped after 54 of 60 rounds. Until then: SSE is faster: 1.05 against 1.71 ms with 6 clients "
-        "(by 0.56 to 0.75 ms, 95 % interval).",
-        "Dihentikan setelah 54 dari 60 putaran. Sampai saat itu: SSE lebih cepat: 1,05 dibandingkan dengan "
-        "1,71 ms pada 6 klien (selisih 0,56 sampai 0,75 ms, interval 95%).",
+        "Stopped after 9 of 10 repetitions (54 of 60 rounds). Until then: SSE is faster: 1.05 against 1.71 ms with 6 clients "
+        "(by 0.56 to 0.75 ms, 95 % confidence).",
+        "Dihentikan setelah 9 dari 10 ulangan (54 dari 60 putaran). Sampai saat itu: SSE lebih cepat: 1,05 dibandingkan dengan "
+        "1,71 ms pada 6 klien (selisih 0,56 sampai 0,75 ms, kepercayaan 95%).",
     ),
     "invalid": (
         RunMaker(alter=disturbed()),
         {},
         "invalid",
-        "No result: an operator published notifications in 48 of 48 rounds.",
-        "Tanpa hasil: operator menerbitkan notifikasi dalam 48 dari 48 putaran.",
+        "No result: somebody published other notifications in 48 of 48 rounds.",
+        "Tanpa hasil: ada yang menerbitkan notifikasi lain dalam 48 dari 48 putaran.",
     ),
     "a is lower everywhere": (
         RunMaker(delay_ms=everywhere(0.6)),
         {},
         "lower_a",
-        "SSE is faster: 1.05 against 1.73 ms with 6 clients (by 0.59 to 0.77 ms, 95 % interval).",
-        "SSE lebih cepat: 1,05 dibandingkan dengan 1,73 ms pada 6 klien (selisih 0,59 sampai 0,77 ms, interval 95%).",
+        "SSE is faster: 1.05 against 1.73 ms with 6 clients (by 0.59 to 0.77 ms, 95 % confidence).",
+        "SSE lebih cepat: 1,05 dibandingkan dengan 1,73 ms pada 6 klien (selisih 0,59 sampai 0,77 ms, kepercayaan 95%).",
     ),
     "b is lower everywhere": (
         RunMaker(delay_ms=everywhere(-0.6)),
         {},
         "lower_b",
-        "Socket.IO is faster: 0.479 against 1.05 ms with 6 clients (by 0.48 to 0.67 ms, 95 % interval).",
-        "Socket.IO lebih cepat: 0,479 dibandingkan dengan 1,05 ms pada 6 klien (selisih 0,48 sampai 0,67 ms, interval 95%).",
+        "Socket.IO is faster: 0.479 against 1.05 ms with 6 clients (by 0.48 to 0.67 ms, 95 % confidence).",
+        "Socket.IO lebih cepat: 0,479 dibandingkan dengan 1,05 ms pada 6 klien (selisih 0,48 sampai 0,67 ms, kepercayaan 95%).",
     ),
     "lower everywhere by too little": (
         RunMaker(plan=a_plan(notifications=40), delay_ms=everywhere(0.07), block_noise=0.0005),
         {},
         "lower_a",
-        "SSE is faster, by too little to matter: 1.08 against 1.14 ms with 6 clients (by 0.041 to 0.090 ms, 95 % interval).",
+        "SSE is faster, by too little to matter: 1.08 against 1.14 ms with 6 clients (by 0.041 to 0.090 ms, 95 % confidence).",
         "SSE lebih cepat, tetapi selisihnya terlalu kecil untuk berarti: 1,08 dibandingkan dengan 1,14 ms "
-        "pada 6 klien (selisih 0,041 sampai 0,090 ms, interval 95%).",
+        "pada 6 klien (selisih 0,041 sampai 0,090 ms, kepercayaan 95%).",
     ),
     "equal everywhere": (
         RunMaker(delay_ms=everywhere(0.0)),
         {},
         "equivalent",
-        "No practical difference between SSE and Socket.IO (within 0.22 ms).",
-        "Tidak ada perbedaan yang berarti antara SSE dan Socket.IO (dalam batas 0,22 ms).",
+        "No practical difference in delay between SSE and Socket.IO (less than 0.22 ms).",
+        "Tidak ada perbedaan tundaan yang berarti antara SSE dan Socket.IO (kurang dari 0,22 ms).",
     ),
     "equal everywhere, with a small difference at one count": (
         RunMaker(delay_ms=slower({1: 0.0, 3: 0.1, 6: 0.1}), block_noise=0.005),
         {},
         "equivalent",
-        "No practical difference between SSE and Socket.IO (within 0.22 ms).",
-        "Tidak ada perbedaan yang berarti antara SSE dan Socket.IO (dalam batas 0,22 ms).",
+        "No practical difference in delay between SSE and Socket.IO (less than 0.22 ms).",
+        "Tidak ada perbedaan tundaan yang berarti antara SSE dan Socket.IO (kurang dari 0,22 ms).",
     ),
     "mixed": (
         RunMaker(delay_ms=slower({1: 0.5, 3: 0.0, 6: 0.3}), alter=disturbed(only_clients=6)),
@@ -234,7 +234,7 @@ def test_phones_are_called_phones() -> None:
     analysis = analyse(replace(run, conditions={**run.conditions, "participants": phones}))
 
     assert text(headline(analysis).sentence, "en").endswith(
-        "with 6 phones (by 0.59 to 0.77 ms, 95 % interval)."
+        "with 6 phones (by 0.59 to 0.77 ms, 95 % confidence)."
     )
 
 

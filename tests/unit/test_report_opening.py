@@ -10,7 +10,7 @@ import pytest
 
 from app.i18n import LANGUAGES, speaker
 from app.lab.analysis.analyse import analyse
-from app.lab.report.contents.opening import opening_of
+from app.lab.report.contents.opening import NEXT, opening_of
 from app.lab.report.document import Opening
 from app.lab.report.renderers.delay_bars import row_svg, scale, ticks_svg
 from app.lab.report.renderers.html import report_html
@@ -52,14 +52,14 @@ def test_cards_are_of_the_largest_count_that_counts() -> None:
         "SSE cheaper by 5.3–16 µs",
     ]
     assert english(screen.deliveries) == (
-        "1,280 counted of 3,200 delivered; none lost, duplicated or out of order."
+        "3,200 delivered, of which 1,280 count; none lost, duplicated or out of order."
     )
 
 
 def test_an_undecided_card_says_how_large_the_difference_may_be() -> None:
     screen = opening(RunMaker(delay_ms=everywhere(0.2), block_noise=0.5))
 
-    assert english(screen.cards[0].verdicts[0]) == "not decided: they differ by 1.1 ms at most"
+    assert english(screen.cards[0].verdicts[0]) == "not decided: they may differ by up to 1.1 ms"
 
 
 def test_where_nothing_counts_what_was_seen_is_grey_and_says_so() -> None:
@@ -74,6 +74,44 @@ def test_where_nothing_counts_what_was_seen_is_grey_and_says_so() -> None:
     assert 'class="s0 seen half"' in header
     assert 'class="s0 half"' not in header
     assert '<figure class="delays seen">' in header
+
+
+def test_figures_of_a_run_that_was_stopped_without_a_result_are_grey() -> None:
+    stopped = opening(RunMaker(), complete=False, blocks_done=2)
+    decided = opening(
+        RunMaker(plan=a_plan(blocks=10), delay_ms=everywhere(0.6)), complete=False, blocks_done=9
+    )
+
+    assert english(stopped.medians) == "So far, with 6 clients: median delay"
+    assert english(stopped.cards[0].verdicts[0]) == "not decided (2 of 8 done)"
+    assert {each.counts for each in stopped.cards} == {False}
+    assert english(decided.medians) == "Median delay with 6 clients:"
+    assert {each.counts for each in decided.cards} == {True}
+
+
+def test_a_screen_explains_the_verdicts_that_it_has() -> None:
+    mixed = opening(RunMaker(delay_ms=slower({1: 0.5, 3: 0.0, 6: 0.3}), alter=disturbed(only_clients=6)))
+    undecided = opening(RunMaker(plan=a_plan(blocks=3)))
+    invalid = opening(RunMaker(alter=disturbed()))
+    lan = opening(RunMaker(plan=a_plan(environment="lan"), delay_ms=everywhere(0.0)))
+
+    assert [english(each.text).partition(":")[0] for each in mixed.notes] == [
+        "Faster, cheaper",
+        "Equal",
+        "A repetition",
+        "Simulated clients",
+    ]
+    assert english(mixed.notes[1].text) == (
+        "Equal: closer than a limit set before the run, 20 % of the median of SSE but at least twice the "
+        "clock's error; wrong in at most 5 % of runs."
+    )
+    assert "10 % of the median of SSE but at least 5 ms;" in " ".join(
+        english(each.text) for each in lan.notes
+    )
+    assert english(undecided.notes[0].text).startswith("Not decided: ")
+    assert english(invalid.notes[0].text) == (
+        "A repetition: one round of each transport with each number of clients, 6 rounds in all."
+    )
 
 
 def test_only_the_counts_that_do_not_count_are_grey() -> None:
@@ -119,13 +157,16 @@ def test_one_arm_is_not_compared() -> None:
     screen = opening(RunMaker(plan=a_plan(arms=("sse",))))
 
     assert {english(own) for each in screen.cards for own in each.verdicts} == {"not compared"}
-    assert screen.strip is None
+    assert screen.strip == NEXT
 
 
 def test_a_run_without_rounds_has_an_answer_and_no_figures() -> None:
     screen = opening(RunMaker(), complete=False, blocks_done=0)
 
-    assert english(screen.answer) == "SSE or Socket.IO? Stopped after 0 of 48 rounds: no result."
+    assert (
+        english(screen.answer)
+        == "SSE or Socket.IO? Stopped after 0 of 8 repetitions (0 of 48 rounds): no result."
+    )
     assert (screen.medians, screen.cards, screen.delays) == (None, (), None)
 
 
@@ -134,9 +175,12 @@ def test_the_strip_has_the_cause_and_the_next_step_only_where_something_is_open(
     found = opening(maker).strip
 
     assert found is not None
-    assert english(found.seen) == "16 of 48 rounds did not count: an operator published notifications."
-    assert english(found.step) == "To decide with 6 clients: the same plan with `--blocks 8`, about 1 minute."
-    assert opening(RunMaker(delay_ms=everywhere(0.6))).strip is None
+    assert english(found.seen) == "16 of 48 rounds did not count: somebody published other notifications."
+    assert (
+        english(found.step)
+        == "To decide with 6 clients: the same plan with 8 repetitions (`--blocks 8`), about 1 minute."
+    )
+    assert opening(RunMaker(delay_ms=everywhere(0.6))).strip == NEXT
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -18,6 +18,7 @@ from app.lab.analysis.more_blocks import MoreBlocks, more_blocks
 from app.lab.report.contents.run_command import run_command
 from app.store.plans import demo_plan, load_plan
 from tests.unit.support_run import RunMaker, a_plan
+from tests.unit.test_headline import disturbed
 
 DEMO = demo_plan(seed=7)
 
@@ -111,6 +112,15 @@ def test_the_blocks_are_those_that_the_comparison_needs() -> None:
     assert verdict.more_blocks is not None
     assert found is not None
     assert found.blocks == 8 + verdict.more_blocks
+
+
+def test_a_run_that_was_stopped_or_is_invalid_is_done_whole_and_with_enough_blocks_for_a_verdict() -> None:
+    stopped = needed(analyse(OPEN.run(complete=False, blocks_done=2)))
+    quick = needed(analyse(RunMaker(plan=a_plan(blocks=3, client_counts=(1,)), alter=disturbed()).run()))
+
+    assert stopped is not None
+    assert quick is not None
+    assert (stopped.blocks, quick.blocks) == (8, 8)
 
 
 def test_the_minutes_are_those_of_the_runs_own_pace() -> None:

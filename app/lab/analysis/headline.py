@@ -113,13 +113,24 @@ def _stopped(analysis: Analysis) -> Headline | None:
     if analysis.run.complete:
         return None
     plan = analysis.run.plan
-    planned = plan.blocks * len(plan.client_counts) * len(plan.arms)
-    args: dict[str, object] = {"n": len(analysis.trials), "of": planned}
+    args: dict[str, object] = {
+        "n": len(analysis.trials),
+        "of": plan.blocks * len(plan.client_counts) * len(plan.arms),
+        "done": _blocks_done(analysis),
+        "planned": plan.blocks,
+    }
     found = {outcome(each) for each in analysis.verdicts}
     if found <= {Kind.UNDECIDED, Kind.INVALID}:
         return Headline(Kind.STOPPED, Message("headline.stopped", args))
     args["sentence"] = _compared(analysis).sentence
     return Headline(Kind.STOPPED, Message("headline.stopped.until_then", args))
+
+
+def _blocks_done(analysis: Analysis) -> int:
+    """Return how many repetitions every arm has done at every count of clients, those of the plan at most."""
+    plan = analysis.run.plan
+    done = Counter((each.record.spec.arm.name, each.record.spec.clients) for each in analysis.trials)
+    return min(plan.blocks, *(done[arm.name, clients] for arm in plan.arms for clients in plan.client_counts))
 
 
 def _invalid(analysis: Analysis) -> Headline | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison.margins import BLOCKS_NEEDED_MAX
+from app.lab.analysis.comparison.margins import BLOCKS_MIN, BLOCKS_NEEDED_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,14 @@ def more_blocks(analysis: Analysis, open_counts: Collection[int]) -> MoreBlocks 
     """Return how many blocks a new run needs to decide `open_counts` with a power of about 80 %.
 
     `open_counts`: counts of clients of the run, at least one. `None` if so many blocks are needed that a longer run is
-    not the way to an answer. A block takes as long as those of this run did on average, idle windows and repetitions
-    included.
+    not the way to an answer. A run that was stopped is to be done whole first: few blocks tell little of the scatter. A
+    block takes as long as those of this run did on average, idle windows and repetitions included.
     """
     plan = analysis.run.plan
-    needed = max(
-        each.blocks + (each.more_blocks or 0) for each in analysis.verdicts if each.clients in open_counts
-    )
+    needed = BLOCKS_MIN
+    if analysis.run.complete:
+        open_ones = (each for each in analysis.verdicts if each.clients in open_counts)
+        needed = max(needed, *(each.blocks + (each.more_blocks or 0) for each in open_ones))
     if needed >= BLOCKS_NEEDED_MAX:
         return None
     blocks = max(needed, plan.blocks)

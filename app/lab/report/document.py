@@ -188,7 +188,7 @@ class Card:
     figures: tuple[CardFigure, ...]
     verdicts: tuple[Text, ...]
     counts: bool
-    """False where no round counts: then the figures are of what was seen."""
+    """False where the figures are no result: no round counts, or the run was stopped before it had one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.core.messages import Message, Text
+from app.core.messages import Message, Text, count
 from app.core.plan.scenario import Plan
 from app.core.trial import Severity
 from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.comparison.margins import BLOCKS_MIN
 from app.lab.analysis.first_screen import ArmFigures, CountRow, FirstScreen, first_screen, verdict_phrase
 from app.lab.analysis.headline import Kind as Headlines
 from app.lab.analysis.headline import cause, counts_phrase, headline
-from app.lab.analysis.more_blocks import more_blocks
+from app.lab.analysis.more_blocks import MoreBlocks, more_blocks
 from app.lab.analysis.validity.trial_warnings import advice
 from app.lab.analysis.words import arm_title, is_same_arm
 from app.lab.report.contents.run_command import run_command
@@ -73,9 +74,10 @@ def setting(analysis: Analysis) -> Message:
     """Return a line on where and how a run was measured: network, kind of clients, counts, rate and size."""
     plan = analysis.run.plan
     number = "" if tuple(analysis.client_counts) == (1,) else "s"
+    kind = "simulated_" if analysis.phones and analysis.run.simulated else ""
     args = {
         "network": Message(f"screen.network.{plan.environment}"),
-        "who": Message(f"screen.who.{analysis.noun}{number}", {"n": tuple(analysis.client_counts)}),
+        "who": Message(f"screen.who.{kind}{analysis.noun}{number}", {"n": tuple(analysis.client_counts)}),
         "n": plan.rate_hz,
         "bytes": plan.payload_bytes,
     }
@@ -147,10 +149,20 @@ def strip(analysis: Analysis, screen: FirstScreen, plan_file: str | None = None)
     args: dict[str, object] = {"where": counts_phrase(screen.open_counts, analysis.noun)}
     key = "screen.decide.never"
     if more is not None:
-        args |= {"count": more.blocks, "minutes": more.minutes}
+        args |= {"count": more.blocks, "minutes": more.minutes, "repetitions": repetitions(analysis, more)}
         command = run_command(analysis, more.blocks, plan_file)
         key = "screen.decide.plan" if command is None else "screen.decide"
     return Strip(screen.not_counted, _advice(analysis), Message(key, args), command)
+
+
+def repetitions(analysis: Analysis, more: MoreBlocks) -> Message:
+    """Return the number of repetitions of a new run, with that of this one where scatter is the reason for more."""
+    planned = analysis.run.plan.blocks
+    if not analysis.run.complete:
+        return Message("screen.decide.anew", {"count": more.blocks})
+    if more.blocks <= max(planned, BLOCKS_MIN):
+        return count(more.blocks, "repetition")
+    return Message("screen.decide.instead", {"count": more.blocks, "planned": planned})
 
 
 def _advice(analysis: Analysis) -> Message | None:

@@ -9,30 +9,48 @@ from collections.abc import Iterator, Sequence
 
 from app.core.messages import Message, Text, count
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison.compare_arms import Comparison
-from app.lab.analysis.first_screen import ArmFigures, CountRow, first_screen, is_decided, verdict_phrase
+from app.lab.analysis.comparison.compare_arms import ALPHA, EQUIVALENCE_LEVEL, LEVEL, Comparison
+from app.lab.analysis.comparison.margins import DELAY_LAN_MS, DELAY_LAN_SHARE, DELAY_LOOPBACK_SHARE
+from app.lab.analysis.first_screen import (
+    ArmFigures,
+    CountRow,
+    FirstScreen,
+    first_screen,
+    is_decided,
+    verdict_phrase,
+)
 from app.lab.analysis.headline import Kind as Headlines
-from app.lab.analysis.headline import headline
+from app.lab.analysis.headline import headline, outcome
 from app.lab.analysis.words import METRIC_KEYS, arm_title, is_same_arm, moment
 from app.lab.report.contents.first_screen import PAIR, SEEN, answer, setting, strip, table
-from app.lab.report.document import Bar, Card, CardFigure, DelayRow, Delays, Kind, Opening, Paragraph
+from app.lab.report.document import Bar, Card, CardFigure, DelayRow, Delays, Kind, Opening, Paragraph, Strip
+
+NEXT = Strip(None, None, Message("opening.next"), None)
+"""The next step after a run with simulated clients that leaves nothing open."""
 
 
 def opening_of(analysis: Analysis) -> Opening:
     """Return the first screen of a run's report."""
     screen, run = first_screen(analysis), analysis.run
     main = _main_row(screen.rows)
-    cards = () if main is None else tuple(_cards(analysis, main))
+    is_final = headline(analysis).sentence.key != "headline.stopped"
+    cards = () if main is None else tuple(_cards(analysis, main, is_final=is_final))
+    found = strip(analysis, screen)
+    if found is None and screen.rows and analysis.run.simulated and not analysis.phones:
+        found = NEXT
     when = {"when": moment(run.started), "setting": setting(analysis), "n": run.plan.seed}
     return Opening(
         setting=Message("opening.setting", when),
         answer=answer(analysis),
-        medians=None if main is None else _medians(main, analysis.noun),
+        medians=None if main is None else _medians(main, analysis.noun, is_final=is_final),
         deliveries=screen.deliveries,
         cards=cards,
         delays=_delays(analysis, screen.rows) if screen.rows else None,
-        strip=strip(analysis, screen),
-        notes=tuple(Paragraph(each, kind) for each, kind in _notes(analysis)),
+        strip=found,
+        notes=(
+            *(Paragraph(each, Kind.CAPTION) for each in _meanings(analysis, screen, is_final=is_final)),
+            *(Paragraph(each, kind) for each, kind in _notes(analysis, has_next=found == NEXT)),
+        ),
     )
 
 
@@ -42,13 +60,18 @@ def _main_row(rows: Sequence[CountRow]) -> CountRow | None:
     return next(reversed(counting or list(rows)), None)
 
 
-def _medians(row: CountRow, noun: str) -> Message:
-    key = "opening.medians" if row.counts else "opening.medians.seen"
+def _medians(row: CountRow, noun: str, *, is_final: bool) -> Message:
+    key = "opening.medians.seen"
+    if row.counts:
+        key = "opening.medians" if is_final else "opening.medians.so_far"
     return Message(key, {"where": count(row.clients, noun)})
 
 
-def _cards(analysis: Analysis, row: CountRow) -> Iterator[Card]:
-    """Yield the cards of median and 95th percentile of the delay, and of CPU; the last two where there is a figure."""
+def _cards(analysis: Analysis, row: CountRow, *, is_final: bool) -> Iterator[Card]:
+    """Yield the cards of median and 95th percentile of the delay, and of CPU; the last two where there is a figure.
+
+    `is_final`: false if the run was stopped before it had a result.
+    """
     where = {"where": count(row.clients, analysis.noun)}
     for name, unit, values, comparisons in (
         ("median", "ms", [each.row.delay_ms_p50 for each in row.arms], row.verdicts),
@@ -66,7 +89,7 @@ def _cards(analysis: Analysis, row: CountRow) -> Iterator[Card]:
             for each, value in zip(row.arms, values, strict=True)
         )
         verdicts = tuple(_card_verdicts(row, comparisons, planned=analysis.run.plan.blocks))
-        yield Card(Message(f"opening.card.{name}", where), figures, verdicts, row.counts)
+        yield Card(Message(f"opening.card.{name}", where), figures, verdicts, row.counts and is_final)
 
 
 def _card_verdicts(row: CountRow, comparisons: Sequence[Comparison], *, planned: int) -> Iterator[Text]:
@@ -128,12 +151,43 @@ def _bar(analysis: Analysis, figures: ArmFigures) -> Bar:
     return Bar(arm_title(figures.arm), _series(analysis, figures), *quantiles, figures.counts)
 
 
-def _notes(analysis: Analysis) -> Iterator[tuple[Message, Kind]]:
-    """Yield labels for a run that is simulated, was stopped, or compares an arm with itself."""
+def _meanings(analysis: Analysis, screen: FirstScreen, *, is_final: bool) -> Iterator[Message]:
+    """Yield what each kind of verdict on the screen means, and how often it is wrong; and what a repetition is.
+
+    `is_final`: false if the run was stopped before it had a result.
+    """
+    plan, rows = analysis.run.plan, screen.rows
+    main = _main_row(rows)
+    shown = [
+        each for row in rows if row.counts for each in (*row.verdicts, *(row.cpu if row is main else ()))
+    ]
+    found = set(map(outcome, shown))
+    if found & {Headlines.LOWER_A, Headlines.LOWER_B}:
+        yield Message("opening.meaning.lower", {"n": 100 * ALPHA, "level": 100 * LEVEL})
+    if Headlines.EQUIVALENT in found:
+        is_lan = plan.environment == "lan"
+        args = {
+            "n": 100 * (DELAY_LAN_SHARE if is_lan else DELAY_LOOPBACK_SHARE),
+            "arm": arm_title(plan.arms[0]),
+            "ms": DELAY_LAN_MS,
+            "wrong": 100 * (1 - EQUIVALENCE_LEVEL) / 2,
+        }
+        yield Message(f"opening.meaning.equivalent.{plan.environment}", args)
+    if Headlines.UNDECIDED in found and is_final:
+        yield Message("opening.meaning.undecided")
+    if screen.not_counted is not None or not analysis.run.complete:
+        yield Message("opening.meaning.repetition", {"n": len(plan.arms) * len(plan.client_counts)})
+
+
+def _notes(analysis: Analysis, *, has_next: bool) -> Iterator[tuple[Message, Kind]]:
+    """Yield labels for a run that is simulated, was stopped, or compares an arm with itself.
+
+    `has_next`: the next step says that clients are simulated.
+    """
     arms = analysis.run.plan.arms
     if not analysis.run.complete and headline(analysis).kind is not Headlines.STOPPED:
         yield Message("report.incomplete"), Kind.WARNING
-    if analysis.run.simulated:
+    if analysis.run.simulated and not has_next:
         who = "phones" if analysis.phones else "clients"
         yield Message(f"report.simulated_{who}"), Kind.CAPTION
     if any(is_same_arm(arms[0], arm) for arm in arms[1:]):
