@@ -26,6 +26,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "same": a_run("same", seed=2),
         "slow": a_run("slow", seed=3, factor=2.0),
         "real": replace(a_run("real", seed=4), simulated=False),
+        "void": replace(
+            a_run("void", seed=5),
+            trials=tuple(replace(each, disconnects=1) for each in a_run("void", seed=5).trials),
+        ),
     }
     return {name: str(store_run(run, runs_dir)) for name, run in made.items()}
 
@@ -36,7 +40,15 @@ def test_a_regression_is_named_and_is_a_gate_on_request(
     assert cli.main(["compare", runs["base"], runs["slow"]]) == 0
     assert "Regression: delay of SSE at 1 client higher by" in capsys.readouterr().out
     assert cli.main(["compare", runs["base"], runs["slow"], "--gate"]) == 99
+    assert "Gate missed: " in capsys.readouterr().out
     assert cli.main(["compare", runs["base"], runs["same"], "--gate"]) == 0
+    assert "Gate held: none of 6 figures got worse." in capsys.readouterr().out
+
+
+def test_a_gate_on_nothing_is_not_held(runs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compare", runs["base"], runs["void"], "--gate"]) == 3
+    assert "Gate not judged: 6 of 6 figures have too few valid trials" in capsys.readouterr().out
+    assert cli.main(["compare", runs["base"], runs["void"]]) == 0
 
 
 def test_several_runs_go_into_one_json(runs: dict[str, str], tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_small_load_passes_its_gates_and_leaves_a_run_like_any_other(tmp_path:
     run = result["run"]["id"]
     assert siar(tmp_path, "verify", run).returncode == 0
     assert siar(tmp_path, "report", run).returncode == 0
-    assert ElementTree.parse(tmp_path / "load.xml").getroot()[0].get("tests") == "4"
+    assert ElementTree.parse(tmp_path / "load.xml").getroot()[0].get("tests") == "5"
 
 
 def counted(histogram: dict[str, Any]) -> int:

@@ -115,12 +115,12 @@ def test_a_new_run_of_the_same_trials_compares_equal(folder: Path, tmp_path: Pat
     new = store_run(replace(record, id="2027-01-01T00-00-00-0001"), tmp_path / "runs")
     found = tmp_path / "compared.json"
 
-    assert cli.main(["compare", folder.name, new.name, "--gate", "--json", str(found)]) == 0
+    assert cli.main(["compare", folder.name, new.name, "--json", str(found)]) == 0
 
     compared = json.loads(found.read_text(encoding="utf-8"))
     assert compared["rows"]
     assert {row["estimate"] for row in compared["rows"]} == {0.0}
-    assert compared["settings"] == compared["objections"] == []
+    assert compared["settings"] == compared["objections"] == compared["regressions"] == []
     assert version_of(new / FILE_NAME) == schema.VERSION
 
 

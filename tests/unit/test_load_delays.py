@@ -70,8 +70,8 @@ def test_what_was_very_late_is_not_hidden_by_its_stamp() -> None:
 
     assert FIGURES["delay_ms_max"].of(level) == 900.0
     assert FIGURES["spike_percent"].of(level) == 1.0
-    assert not judge(parse_gate("delay_ms_max<500"), [level]).held
-    assert not judge(parse_gate("spike_percent==0"), [level]).held
+    assert judge(parse_gate("delay_ms_max<500"), [level]).verdict == "missed"
+    assert judge(parse_gate("spike_percent==0"), [level]).verdict == "missed"
 
 
 def test_the_share_is_told_in_both_languages_where_there_is_one() -> None:

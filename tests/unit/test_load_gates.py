@@ -57,8 +57,8 @@ def test_a_gate_is_written_as_it_was_typed(text: str) -> None:
 def test_a_gate_means_the_kernels_lane_and_not_the_handlers() -> None:
     levels = levels_of([a_line(delays_ms=[5.0] * 20)])  # the handler's lane has 7 ms
 
-    assert judge(parse_gate("delay_ms_p95<6"), levels).held
-    assert not judge(parse_gate("handler_delay_ms_p95<6"), levels).held
+    assert judge(parse_gate("delay_ms_p95<6"), levels).verdict == "held"
+    assert judge(parse_gate("handler_delay_ms_p95<6"), levels).verdict == "missed"
 
 
 def test_a_gate_must_hold_at_every_level_and_says_where_it_did_not() -> None:
@@ -72,7 +72,7 @@ def test_a_gate_must_hold_at_every_level_and_says_where_it_did_not() -> None:
 
     outcome = judge(parse_gate("delay_ms_p95<100"), levels)
 
-    assert not outcome.held
+    assert outcome.verdict == "missed"
     assert said(outcome.where, "en") == "SSE with 100 users"
     assert outcome.worst == pytest.approx(250, rel=1e-3)
     assert "missed at 2 of 3 levels" in said(outcome.reason, "en")
@@ -83,14 +83,14 @@ def test_a_figure_that_was_not_measured_holds_no_gate() -> None:
 
     outcome = judge(parse_gate("delay_ms_p95<100"), levels)
 
-    assert not outcome.held
+    assert outcome.verdict == "missed"
     assert "not measured" in said(outcome.reason, "en")
 
 
 def test_what_is_lost_in_a_void_trial_is_lost() -> None:
     levels = levels_of([a_line(), a_line(is_believable=False, lost=3)])
 
-    assert not judge(parse_gate("lost==0"), levels).held
+    assert judge(parse_gate("lost==0"), levels).verdict == "missed"
 
 
 def test_handshakes_that_failed_are_errors_with_a_denominator() -> None:
@@ -107,5 +107,30 @@ def test_no_attempt_at_all_is_no_error_rate_of_zero() -> None:
     assert FIGURES["connect_ms_p95"].of(level) is None
 
 
-def test_a_gate_over_nothing_does_not_hold() -> None:
-    assert not judge(parse_gate("lost==0"), ()).held
+def test_a_gate_over_nothing_is_not_judged() -> None:
+    outcome = judge(parse_gate("lost==0"), ())
+
+    assert outcome.verdict == "not_judged"
+    assert said(outcome.reason, "en") == "lost==0: not judged, because nothing was measured."
+
+
+@pytest.mark.parametrize(
+    ("is_valid", "is_complete", "lost", "verdict"),
+    [
+        (True, True, 0, "held"),
+        (True, True, 1, "missed"),
+        (True, False, 0, "not_judged"),
+        (True, False, 1, "missed"),
+        (False, True, 0, "not_judged"),
+        (False, True, 1, "not_judged"),
+    ],
+)
+def test_a_part_of_a_run_can_miss_a_gate_and_not_hold_it_and_an_invalid_generator_can_neither(
+    is_valid: bool, is_complete: bool, lost: int, verdict: str
+) -> None:
+    levels = levels_of([a_line(lost=lost)])
+
+    outcome = judge(parse_gate("lost==0"), levels, is_valid=is_valid, is_complete=is_complete)
+
+    assert outcome.verdict == verdict
+    assert said(outcome.reason, "en").startswith("lost==0: not judged (") == (verdict == "not_judged")

@@ -135,6 +135,16 @@ CASES = {
         (),
         "agreement",
     ),
+    "clients of which no block has both": Case(
+        "not_compared",
+        "Built-in clients and Locust were not compared in 1 of 1 comparisons: no block has a valid trial of both.",
+        "Klien bawaan dan Locust tidak dibandingkan pada 1 dari 1 perbandingan: tidak ada blok dengan putaran sah "
+        "dari keduanya.",
+        [replace(each, block=1, is_believable=each.generator == "locust") for each in pair(1.0, 1.05)]
+        + [replace(each, is_believable=each.generator != "locust") for each in pair(1.0, 1.05)],
+        (),
+        "agreement",
+    ),
     "clients that differ": Case(
         "disagree",
         "Built-in clients and Locust differ in 1 of 1 comparisons.",

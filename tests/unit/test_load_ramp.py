@@ -147,8 +147,15 @@ def suite_of(found: LoadResult) -> ElementTree.Element:
         ([at(50), void_at(100)], "0", "0", "0"),
         ([at(200)], "1", "0", "0"),
         ([void_at(50)], "0", "1", "1"),
+        ([a_floor(users=50, warnings=(LATE,)), at(50), at(200)], "0", "1", "1"),
     ],
-    ids=["broke its gate", "the generator gave out", "held at no level", "nothing was found out"],
+    ids=[
+        "broke its gate",
+        "the generator gave out",
+        "held at no level",
+        "nothing was found out",
+        "a generator without proof",
+    ],
 )
 def test_the_junit_of_a_ramp_fails_where_its_exit_code_does(
     tmp_path: Path, lines: list[TrialLine], failures: str, errors: str, skipped: str
@@ -158,7 +165,7 @@ def test_the_junit_of_a_ramp_fails_where_its_exit_code_does(
     suite = suite_of(found)
 
     counted = suite.get("tests"), suite.get("failures"), suite.get("errors"), suite.get("skipped")
-    assert counted == ("2", failures, errors, skipped)
+    assert counted == ("3", failures, errors, skipped)
     (case,) = (each for each in suite if each.get("name") == f"sse: a capacity under {LIMIT}")
     assert (case.find("failure") is not None, case.find("skipped") is not None) == (
         failures == "1",

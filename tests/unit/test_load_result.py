@@ -20,12 +20,12 @@ from app.tools.load.agreement import agreements
 from app.tools.load.junit import junit_text
 from app.tools.load.levels import FIGURES
 from app.tools.load.page import load_html
-from app.tools.load.result import LoadResult, result_part
+from app.tools.load.result import LoadResult, load_result, result_part
 from app.tools.load.show import gate_line, print_load
 from app.tools.load.trial_line import FloorLine, TrialLine
 from app.tools.load.words import BROKEN_OFF
 from tests.support.marked import words_of_no_catalogue
-from tests.unit.load_lines import LATE, a_floor, a_line, a_result
+from tests.unit.load_lines import LATE, a_floor, a_line, a_result, an_analysis
 from tests.unit.support_run import RunMaker, a_plan
 
 
@@ -83,25 +83,47 @@ def test_nothing_agrees_where_nothing_is_believed() -> None:
     assert (found.blocks, found.agrees) == (0, False)
 
 
+def suite_of(found: LoadResult, *, run: str = "r") -> ElementTree.Element:
+    return ElementTree.fromstring(junit_text(found, run=run, duration_s=1.5))[0]
+
+
+def states(suite: ElementTree.Element) -> dict[str, str]:
+    """The state of each test case by its name."""
+    return {
+        case.get("name", ""): next(
+            (tag for tag in ("error", "failure", "skipped") if case.find(tag) is not None), "passed"
+        )
+        for case in suite.iter("testcase")
+    }
+
+
+NO_PAIR = [
+    replace(line, is_believable=(line.generator == "locust") == bool(block))
+    for block in range(2)
+    for line in pair(block, 1.0, 1.0)
+]
+"""Half of each generator's trials are valid, those of one in the block in which the other's is not."""
+
+
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "exit_code", "state", "said"),
     [
-        (pair(0, 1.0, 2.0), "The medians differ by more than 0.1 ms and a tenth."),
-        (
-            [replace(line, is_believable=False) for line in pair(0, 1.0, 1.0)],
-            "No block of both is to be believed.",
-        ),
+        (pair(0, 1.0, 2.0), 99, "failure", "The medians differ by more than 0.1 ms and 10 %."),
+        (NO_PAIR, 3, "skipped", "Not compared: no block has a valid trial of both."),
+        (pair(0, 1.0, 1.0), 0, "passed", None),
     ],
-    ids=["apart", "nothing to compare"],
+    ids=["apart", "nothing to compare", "agree"],
 )
-def test_the_junit_of_an_agreement_says_why_there_is_none(
-    tmp_path: Path, lines: list[TrialLine], said: str
+def test_an_agreement_without_a_pair_of_valid_trials_is_not_judged(
+    tmp_path: Path, lines: list[TrialLine], exit_code: int, state: str, said: str | None
 ) -> None:
     found = a_result(tmp_path, lines, gates=(), shape="agreement")
 
-    suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=1.0))[0]
+    suite = suite_of(found)
 
-    assert [each.get("message") for each in suite.iter("failure")] == [said]
+    name = "sse with 10 users: built-in clients and Locust agree"
+    assert (found.exit_code, states(suite)[name]) == (exit_code, state)
+    assert said is None or [each.get("message") for each in suite.iter(state)] == [said]
 
 
 def test_a_shape_that_nobody_knows_is_refused(tmp_path: Path) -> None:
@@ -109,28 +131,63 @@ def test_a_shape_that_nobody_knows_is_refused(tmp_path: Path) -> None:
         a_result(tmp_path, [a_line()], shape="waves")
 
 
-def test_junit_has_a_case_for_each_gate_and_one_for_the_generator(tmp_path: Path) -> None:
-    found = a_result(tmp_path, [a_line(lost=1)], gates=("lost==0", "delay_ms_p95<100"))
+VALIDITY, ENDING = "the load generator is valid", "the run is complete"
 
-    suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=1.5))[0]
 
-    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
-        "tests": "3",
-        "failures": "1",
-        "errors": "0",
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([a_line(lost=1)], ("passed", "passed", "failure", "passed")),
+        ([], ("error", "passed", "skipped", "skipped")),
+        ([a_line(lost=1), a_floor(warnings=(LATE,))], ("error", "passed", "skipped", "skipped")),
+    ],
+    ids=["one missed", "nothing was measured", "a generator without proof"],
+)
+def test_junit_has_a_case_for_each_gate_the_generator_and_the_ending(
+    tmp_path: Path, lines: list[TrialLine | FloorLine], expected: tuple[str, ...]
+) -> None:
+    found = a_result(tmp_path, lines, gates=("lost==0", "delay_ms_p95<100"))
+
+    suite = suite_of(found)
+
+    assert states(suite) == dict(
+        zip((VALIDITY, ENDING, "lost==0", "delay_ms_p95<100"), expected, strict=True)
+    )
+    counted = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counted == {
+        "tests": "4",
+        "failures": str(expected.count("failure")),
+        "errors": str(expected.count("error")),
+        "skipped": str(expected.count("skipped")),
     }
-    cases = {case.get("name"): case.find("failure") for case in suite}
-    assert cases["delay_ms_p95<100"] is None
-    assert cases["lost==0"] is not None
+    assert (found.exit_code == 0) == (set(expected) == {"passed"})
+
+
+def test_a_ci_service_finds_the_same_cases_from_run_to_run_with_times_that_sum_to_the_run(
+    tmp_path: Path,
+) -> None:
+    gates = ("lost==0", "delay_ms_p95<100")
+    suites = []
+    for name, line in (("one", a_line()), ("two", a_line(lost=1, delays_ms=[9.0] * 20))):
+        folder = tmp_path / name
+        folder.mkdir()
+        suites.append(suite_of(a_result(folder, [line], gates=gates), run=name))
+
+    first, second = (
+        [(case.get("classname"), case.get("name")) for case in each.iter("testcase")] for each in suites
+    )
+    assert first == second
+    for name, suite in zip(("one", "two"), suites, strict=True):
+        assert [(each.get("name"), each.get("value")) for each in suite.iter("property")] == [("run", name)]
+        assert sum(float(case.get("time", "nan")) for case in suite.iter("testcase")) == 1.5
+        assert suite.get("time") == "1.500"
 
 
 def test_junit_survives_what_xml_cannot_hold(tmp_path: Path) -> None:
     warning = void("stored", text="bell \x07 & <tag>", advice="")
     found = a_result(tmp_path, [a_floor(warnings=(warning,)), a_line()])
 
-    suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=0.0))[0]
-
-    assert suite.get("errors") == "1"
+    assert suite_of(found).get("errors") == "1"
 
 
 def test_a_run_that_broke_off_says_so_wherever_a_gate_is_said_to_have_held(tmp_path: Path) -> None:
@@ -151,15 +208,17 @@ def test_a_run_that_broke_off_says_so_wherever_a_gate_is_said_to_have_held(tmp_p
         assert said(whole, language) == (False, False)
 
 
-def test_the_junit_of_a_run_that_broke_off_has_an_error_though_its_gates_held(tmp_path: Path) -> None:
-    found = replace(a_result(tmp_path, [a_line(), a_floor()]), complete=False)
+@pytest.mark.parametrize(("lost", "state"), [(0, "skipped"), (1, "failure")])
+def test_the_junit_of_a_run_that_broke_off_has_an_error_and_judges_only_what_was_missed(
+    tmp_path: Path, lost: int, state: str
+) -> None:
+    analysis = replace(an_analysis(), run=replace(an_analysis().run, complete=False))
+    a_result(tmp_path, [a_line(lost=lost), a_floor()])
 
-    suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=1.0))[0]
+    found = load_result(analysis, tmp_path)
 
-    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "0", "1")
-    assert [case.get("name") for case in suite if case.find("error") is not None] == [
-        "the run came to its end"
-    ]
+    assert states(suite_of(found)) == {VALIDITY: "passed", ENDING: "error", "lost==0": state}
+    assert found.exit_code == 1
 
 
 def test_the_page_says_gates_first_and_holds_no_nan(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def _groups(analyses: Sequence[Analysis]) -> Iterator[_TwoGroups]:
         for metric in METRICS:
             for arm, less in _subjects(base):
                 for clients in sorted(base.run.plan.client_counts):
-                    a, b = (_values(each, metric, arm, less, clients) for each in (base, other))
+                    a, b = (trial_figures(each, metric, arm, less, clients) for each in (base, other))
                     if a and b:
                         bounds_ms = [_clock_bound_ms(each, clients) for each in (base, other)]
                         widest_ms = max(known(bounds_ms), default=None)
@@ -166,7 +166,7 @@ def _subjects(base: Analysis) -> Iterator[tuple[Arm, Arm | None]]:
     yield from ((arm, arms[0]) for arm in arms[1:])
 
 
-def _values(analysis: Analysis, metric: str, arm: Arm, less: Arm | None, clients: int) -> list[float]:
+def trial_figures(analysis: Analysis, metric: str, arm: Arm, less: Arm | None, clients: int) -> list[float]:
     """Return the figures of the trials in the comparison, or the differences of their blocks."""
     own = _by_block(analysis, metric, arm, clients)
     if less is None:
@@ -179,7 +179,7 @@ def _by_block(analysis: Analysis, metric: str, arm: Arm, clients: int) -> dict[i
     found: dict[int, float] = {}
     for each in analysis.trials:
         spec = each.record.spec
-        if not each.in_comparison or spec.clients != clients or not _is_like(spec.arm, arm):
+        if not each.in_comparison or spec.clients != clients or not is_like(spec.arm, arm):
             continue
         value = {
             "delay_ms_p50": each.metrics.delay_ms.p50,
@@ -191,6 +191,6 @@ def _by_block(analysis: Analysis, metric: str, arm: Arm, clients: int) -> dict[i
     return found
 
 
-def _is_like(one: Arm, other: Arm) -> bool:
+def is_like(one: Arm, other: Arm) -> bool:
     """Return True for arms with equal name, transport and factors; the name distinguishes the arms of an A/A run."""
     return (one.name, one.transport, dict(one.factors)) == (other.name, other.transport, dict(other.factors))

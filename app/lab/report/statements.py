@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from app.core.gate_verdict import GateVerdict
 from app.core.messages import Message, Text, count, interval
 from app.lab.analysis.analyse import Analysis, WarningGroup
 from app.lab.analysis.compare_runs import Change, RunShift
 from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
+from app.lab.analysis.runs_gate import RunsGate
 from app.lab.analysis.validity.trial_warnings import advice, seen
-from app.lab.analysis.words import METRIC_UNITS, arm_title, clients, metric
+from app.lab.analysis.words import METRIC_KEYS, METRIC_UNITS, arm_title, clients, metric
 
 P_SHOWN_MIN = 0.001
+
+FIGURES_NAMED_MAX = 3
 
 TRIALS_NAMED_MAX = 8
 """More indexes of trials than this do not help on a terminal; `result.json` has them all."""
@@ -70,6 +76,28 @@ def warning_lines(group: WarningGroup) -> tuple[Message, Message]:
     return Message(f"warning.{first.severity}.{'one' if len(group.trials) == 1 else 'many'}", args), advice(
         first
     )
+
+
+def gate_sentence(gate: RunsGate, names: Mapping[str, Text], noun: str) -> Message:
+    """Return the sentence on the gate of a comparison. `names`: those of the later runs by id."""
+    args: dict[str, object] = {"of": len(gate.expected), "worse": gate.worse, "n": len(gate.unjudged)}
+    if gate.verdict is GateVerdict.NOT_JUDGED and not gate.unjudged:
+        return Message("compare.gate.nothing")
+    named = [
+        Message(
+            "compare.gate.figure",
+            {
+                "metric": Message(f"compare.metric.{METRIC_KEYS[each.metric]}"),
+                "arm": arm_title(each.arm),
+                "where": count(each.clients, noun),
+                "run": Message("compare.title.run", {"run": names[each.run]}) if len(names) > 1 else "",
+            },
+        )
+        for each in gate.unjudged[:FIGURES_NAMED_MAX]
+    ]
+    if rest := len(gate.unjudged) - len(named):
+        named.append(Message("warning.more", {"n": rest}))
+    return Message(f"compare.gate.{gate.verdict}", {**args, "figures": tuple(named)})
 
 
 def p_value(p: float) -> Text:

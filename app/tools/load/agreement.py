@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from app.core.gate_verdict import GateVerdict
 from app.lab.analysis.statistics.quantile import median
 from app.lab.analysis.statistics.signed_rank import pseudo_median
 from app.tools.load.client_selector import BUILT_IN, LOCUST
@@ -34,6 +35,13 @@ class Agreement:
     """Locust minus built-in: Hodges and Lehmann's estimate over the block differences."""
     margin_ms: float | None
     agrees: bool
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """Not judged without a block in which both are valid."""
+        if not self.blocks:
+            return GateVerdict.NOT_JUDGED
+        return GateVerdict.HELD if self.agrees else GateVerdict.MISSED
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as a JSON object."""

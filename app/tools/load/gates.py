@@ -2,7 +2,8 @@
 
     delay_ms_p95<100    lost==0    errors==0    connect_ms_p95<=500
 
-A gate whose figure is missing has not held: what was not measured is no success.
+A gate whose figure is missing at a level was missed: what was not measured is no success. A gate is not judged where
+nothing was measured, where the generator is invalid, and where it held only in the part of a run that broke off.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from decimal import Decimal
 from math import isfinite
 
 from app.core.errors import Malformed
+from app.core.gate_verdict import GateVerdict
 from app.core.messages import Message
 from app.tools.load.levels import FIGURES, Level
 
@@ -52,13 +54,13 @@ class GateOutcome:
     """The result of a gate after the run."""
 
     gate: Gate
-    held: bool
+    verdict: GateVerdict
     worst: float | None
     """The figure that is furthest from holding; `None` if one is missing."""
     where: Message | None
     """Transport and users of that figure; `None` if nothing was measured."""
     reason: Message
-    """Sentence: why it was missed, or by how much it held."""
+    """Sentence: why it was missed or not judged, or by how much it held."""
 
 
 def parse_gate(text: str) -> Gate:
@@ -78,20 +80,26 @@ def parse_gate(text: str) -> Gate:
     return Gate(name, sign, limit)
 
 
-def judge(gate: Gate, levels: Sequence[Level]) -> GateOutcome:
-    """Return the outcome of a gate over all levels."""
+def judge(
+    gate: Gate, levels: Sequence[Level], *, is_valid: bool = True, is_complete: bool = True
+) -> GateOutcome:
+    """Return the outcome of a gate over all levels. `is_valid`: the generator; `is_complete`: the run."""
     if not levels:
         reason = Message("load.gate.nothing", {"gate": str(gate)})
-        return GateOutcome(gate, held=False, worst=None, where=None, reason=reason)
+        return GateOutcome(gate, GateVerdict.NOT_JUDGED, worst=None, where=None, reason=reason)
     figures = [(level, FIGURES[gate.name].of(level)) for level in levels]
     missed = [(level, value) for level, value in figures if not gate.holds(value)]
     level, value = _worst(gate, missed or figures)
+    verdict = GateVerdict.MISSED if missed else GateVerdict.HELD
     key = "held" if not missed else "missed" if len(figures) == 1 else "missed_of"
+    # A gate must hold at every level, so a part of the levels can prove that it was missed, not that it held.
+    if not is_valid or (not is_complete and not missed):
+        verdict, key = GateVerdict.NOT_JUDGED, "not_judged"
     figure = _figure(value, FIGURES[gate.name].unit)
     counts = {"missed": len(missed), "levels": len(figures)}
     args = {"gate": str(gate), "figure": figure, "where": level.title, **counts}
     reason = Message(f"load.gate.{key}", args)
-    return GateOutcome(gate, held=not missed, worst=value, where=level.title, reason=reason)
+    return GateOutcome(gate, verdict, worst=value, where=level.title, reason=reason)
 
 
 def _figure(value: float | None, unit: str) -> Message | int:

@@ -8,6 +8,7 @@ The first rule that holds decides the first sentence:
     capacity     a ramp: the most users that each arm held
     losses       notifications were lost, or delivered twice
     disagree     an agreement test in which built-in clients and Locust differ
+    not_compared an agreement test without a valid pair of trials somewhere
     agree        an agreement test without a difference
     missed       a gate was missed
     met          every gate held
@@ -27,6 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.core.gate_verdict import GateVerdict
 from app.core.messages import NOTHING, Message, count
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.headline import cause_clause, comparison_headline
@@ -46,6 +48,7 @@ class Rule(StrEnum):
     CAPACITY = "capacity"
     LOSSES = "losses"
     DISAGREE = "disagree"
+    NOT_COMPARED = "not_compared"
     AGREE = "agree"
     MISSED = "missed"
     MET = "met"
@@ -100,7 +103,7 @@ def _judged(analysis: Analysis, result: LoadResult) -> LoadHeadline:
     if result.agreement:
         return _agreement(result)
     found = _found(analysis, result)
-    missed = [each for each in result.gates if not each.held]
+    missed = [each for each in result.gates if each.verdict is GateVerdict.MISSED]
     if missed:
         return LoadHeadline(Rule.MISSED, _missed(missed, len(result.gates)), found)
     if result.gates:
@@ -150,11 +153,14 @@ def _losses(levels: Sequence[Level]) -> Message | None:
 
 
 def _agreement(result: LoadResult) -> LoadHeadline:
-    differ = [each for each in result.agreement if not each.agrees]
-    args = {"n": len(differ), "of": len(result.agreement)}
-    if differ:
-        return LoadHeadline(Rule.DISAGREE, Message("load.headline.disagree", args), None)
-    return LoadHeadline(Rule.AGREE, Message("load.headline.agree", args), None)
+    verdicts = Counter(each.verdict for each in result.agreement)
+    if GateVerdict.MISSED in verdicts:
+        rule, n = Rule.DISAGREE, verdicts[GateVerdict.MISSED]
+    elif GateVerdict.NOT_JUDGED in verdicts:
+        rule, n = Rule.NOT_COMPARED, verdicts[GateVerdict.NOT_JUDGED]
+    else:
+        rule, n = Rule.AGREE, 0
+    return LoadHeadline(rule, Message(f"load.headline.{rule}", {"n": n, "of": len(result.agreement)}), None)
 
 
 def _missed(missed: list[GateOutcome], gates: int) -> Message:
@@ -190,7 +196,7 @@ def _found(analysis: Analysis, result: LoadResult) -> Message:
     most = max(level.users for level in result.levels)
     at_most = [level for level in result.levels if level.users == most]
     if len(arms) == 1:
-        held = bool(result.gates) and all(each.held for each in result.gates)
+        held = bool(result.gates) and all(each.verdict is GateVerdict.HELD for each in result.gates)
         return Message(
             "load.headline.holds" if held else "load.headline.with",
             {"users": count(most, "user"), "figure": _p95(at_most[0])},

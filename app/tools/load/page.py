@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from app.core.gate_verdict import GateVerdict
 from app.core.messages import Message, Text, clauses
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis
@@ -77,7 +78,7 @@ def _sections(result: LoadResult) -> list[Section]:
         Finding(sentence, decided=result.is_valid and result.capacity[arm].users is not None)
         for arm, sentence in words.capacity_sentences(result).items()
     ]
-    verdicts += [Finding(gate_line(each, result), each.held) for each in result.gates]
+    verdicts += [Finding(gate_line(each, result), each.verdict is GateVerdict.HELD) for each in result.gates]
     troubles = tuple(
         Paragraph(each)
         for each in (*result.troubles, *(result.advice if result.troubles else ()), *result.remarks)

@@ -14,6 +14,7 @@ from typing import Any
 
 from app.core.errors import Malformed
 from app.core.exit_codes import EXIT_FAILURE, EXIT_GATE, EXIT_OK, EXIT_UNFIT
+from app.core.gate_verdict import GateVerdict, gates_exit_code
 from app.core.messages import Message
 from app.core.trial import Severity
 from app.i18n import LANGUAGES, speaker, text
@@ -73,15 +74,15 @@ class LoadResult:
 
     @property
     def exit_code(self) -> int:
-        """The exit code. 3 takes precedence over 99, because with an invalid generator no gate means anything."""
+        """The exit code. An invalid generator's 3 comes before 99, because then no gate means anything."""
         if not self.complete:
             return EXIT_FAILURE
-        if not self.is_valid:
+        if not self.is_valid or not self.levels:
             return EXIT_UNFIT
         if self.kind is Kind.RAMP:  # A ramp is meant to break its gates.
             return EXIT_OK if all(each.users for each in self.capacity.values()) else EXIT_GATE
-        held = all(each.held for each in self.gates) and all(each.agrees for each in self.agreement)
-        return EXIT_OK if held else EXIT_GATE
+        verdicts = [each.verdict for each in self.gates] + [each.verdict for each in self.agreement]
+        return gates_exit_code(verdicts)
 
 
 def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None = None) -> LoadResult:
@@ -108,7 +109,9 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
         kind=kind,
         levels=levels,
         floors=floors,
-        gates=tuple(judge(gate, levels) for gate in gates),
+        gates=tuple(
+            judge(gate, levels, is_valid=not troubles, is_complete=analysis.run.complete) for gate in gates
+        ),
         troubles=troubles,
         remarks=(
             *bounds,
@@ -139,7 +142,8 @@ def result_part(result: LoadResult) -> dict[str, Any]:
             {
                 "gate": str(each.gate),
                 "name": each.gate.name,
-                "held": each.held,
+                "held": each.verdict is GateVerdict.HELD,
+                "verdict": each.verdict.value,
                 "worst": each.worst,
                 "where": say(each.where),
                 "reason": say(each.reason),

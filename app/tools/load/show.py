@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.core import messages
+from app.core.gate_verdict import GateVerdict
 from app.core.messages import Message, Say
 from app.i18n import LANGUAGES, speaker
 from app.lab.analysis.analyse import Analysis
@@ -22,6 +23,7 @@ from app.tools.load.result import Kind, LoadResult
 from app.tools.load.vps_study import Study
 
 TICK, CROSS, DOUBT, BULLET = "✓", "✗", "?", "•"
+MARKS = {GateVerdict.HELD: TICK, GateVerdict.MISSED: CROSS, GateVerdict.NOT_JUDGED: DOUBT}
 
 HEADING_CHARS = 11
 """Headings are wrapped, because they are longer than the figures below them."""
@@ -124,13 +126,10 @@ class _Printer:
 
 
 def gate_line(outcome: GateOutcome, result: LoadResult) -> Message:
-    """Return a gate with tick or cross; `?` if the generator is invalid, a bullet in a ramp, which breaks gates."""
-    if not result.is_valid:
-        mark = DOUBT
-    elif result.kind is Kind.RAMP:
+    """Return a gate with tick or cross; `?` if it was not judged, a bullet in a ramp, which breaks gates."""
+    mark = MARKS[outcome.verdict]
+    if result.kind is Kind.RAMP and outcome.verdict is not GateVerdict.NOT_JUDGED:
         mark = BULLET
-    else:
-        mark = TICK if outcome.held else CROSS
     return Message("load.marked", {"mark": mark, "text": outcome.reason})
 
 

@@ -55,6 +55,11 @@ def rank_sum_p(a: Sequence[float], b: Sequence[float]) -> float:
     return min(1.0, 2 * _at_most(len(a), len(b), min(not_above, not_below)))
 
 
+def smallest_p(m: int, n: int) -> float:
+    """Return the p of groups of m and n values that do not overlap: no two such groups have a smaller one."""
+    return min(1.0, 2 * _at_most(m, n, 0)) if m and n else 1.0
+
+
 def _differences(a: Sequence[float], b: Sequence[float]) -> list[float]:
     return sorted(y - x for x in a for y in b)
 

@@ -41,7 +41,7 @@ def comparison_document(analyses: Sequence[Analysis], *, anyway: bool = True) ->
     Runs that are not comparable have their figures folded under a heading that says so, and without `anyway` no figures.
     """
     runs, noun = [each.run for each in analyses], analyses[0].noun
-    names = _names(runs)
+    names = run_names(runs)
     first, later = names[0], {run.id: name for run, name in zip(runs[1:], names[1:], strict=True)}
     differences, refused = setting_differences(runs), objections(runs)
     rows = compare_runs(analyses)
@@ -70,7 +70,7 @@ def comparison_document(analyses: Sequence[Analysis], *, anyway: bool = True) ->
     )
 
 
-def _names(runs: Sequence[RunRecord]) -> list[Message]:
+def run_names(runs: Sequence[RunRecord]) -> list[Message]:
     """Return each run's date and plan; where several runs share these, with the id."""
     places = [{"when": moment(run.started), "plan": run.plan.profile} for run in runs]
     return [

@@ -10,6 +10,7 @@ from app.i18n import LANGUAGES, text
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparable import objections, setting_differences
 from app.lab.analysis.compare_runs import RunShift, compare_runs, regressions
+from app.lab.analysis.runs_gate import Figure, RunsGate, runs_gate
 from app.lab.report.statements import change_sentence
 
 SCHEMA = 1
@@ -32,7 +33,21 @@ def compared_json(analyses: Sequence[Analysis]) -> dict[str, Any]:
         "objections": [text(each, LANGUAGES[0]) for each in objections(runs)],
         "rows": [_row_json(each) for each in rows],
         "regressions": [text(change_sentence(each), LANGUAGES[0]) for each in regressions(rows)],
+        "gate": _gate_json(runs_gate(analyses, rows)),
     }
+
+
+def _gate_json(gate: RunsGate) -> dict[str, Any]:
+    return {
+        "verdict": gate.verdict.value,
+        "figures": len(gate.expected),
+        "worse": gate.worse,
+        "not_judged": [_figure_json(each) for each in gate.unjudged],
+    }
+
+
+def _figure_json(figure: Figure) -> dict[str, Any]:
+    return {**asdict(figure), "arm": figure.arm.name}
 
 
 def _row_json(row: RunShift) -> dict[str, Any]:
